@@ -1,0 +1,1 @@
+//! Scrubs secrets from everything recorded, before it is hashed or written.
