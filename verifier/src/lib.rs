@@ -4,3 +4,14 @@
 #![forbid(unsafe_code)]
 
 extern crate alloc;
+#[cfg(test)]
+extern crate std;
+
+pub mod chain;
+pub mod compare;
+pub mod hash;
+pub mod id;
+pub mod json;
+pub mod ledger;
+pub mod report;
+pub mod step;

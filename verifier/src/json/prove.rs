@@ -1,0 +1,282 @@
+//! Proving, in one scan and without a copy, that a text is already `ascii` canonical.
+//!
+//! The proof may give up on a text that is canonical (`None` then means "not shown", never "not
+//! canonical"): a caller then parses, re-encodes and compares. What it does prove is exactly
+//! what the encoder would write: no white space, keys strictly rising, escapes and numbers in
+//! their one form, nesting within the limit.
+
+use alloc::vec::Vec;
+
+use super::number::{MAX_INT_DIGITS, push_python};
+use super::parse::MAX_DEPTH;
+use super::plain::ascii_run;
+
+/// The end of the canonical value that starts at `at`; `level` is the level of a container there.
+pub(crate) fn value(bytes: &[u8], at: usize, level: usize) -> Option<usize> {
+    match *bytes.get(at)? {
+        b'"' => string(bytes, at).map(|(end, _)| end),
+        b'{' => object(bytes, at, level),
+        b'[' => array(bytes, at, level),
+        b'n' => word(bytes, at, b"null"),
+        b't' => word(bytes, at, b"true"),
+        b'f' => word(bytes, at, b"false"),
+        b'-' | b'0'..=b'9' => number(bytes, at),
+        _ => None,
+    }
+}
+
+/// The end of the canonical object that starts at `at`.
+pub(crate) fn object(bytes: &[u8], at: usize, level: usize) -> Option<usize> {
+    if level > MAX_DEPTH {
+        return None;
+    }
+    let mut at = at + 1;
+    if *bytes.get(at)? == b'}' {
+        return Some(at + 1);
+    }
+    let mut last: Option<&[u8]> = None;
+    loop {
+        if *bytes.get(at)? != b'"' {
+            return None;
+        }
+        let (end, escapes) = string(bytes, at)?;
+        let key = &bytes[at + 1..end - 1];
+        // Escaped keys order by what they mean, not by their bytes: leave those to the parser.
+        if escapes || last.is_some_and(|last| last >= key) {
+            return None;
+        }
+        last = Some(key);
+        if *bytes.get(end)? != b':' {
+            return None;
+        }
+        at = value(bytes, end + 1, level + 1)?;
+        match *bytes.get(at)? {
+            b',' => at += 1,
+            b'}' => return Some(at + 1),
+            _ => return None,
+        }
+    }
+}
+
+fn array(bytes: &[u8], at: usize, level: usize) -> Option<usize> {
+    if level > MAX_DEPTH {
+        return None;
+    }
+    let mut at = at + 1;
+    if *bytes.get(at)? == b']' {
+        return Some(at + 1);
+    }
+    loop {
+        at = value(bytes, at, level + 1)?;
+        match *bytes.get(at)? {
+            b',' => at += 1,
+            b']' => return Some(at + 1),
+            _ => return None,
+        }
+    }
+}
+
+fn word(bytes: &[u8], at: usize, word: &[u8]) -> Option<usize> {
+    bytes[at..].starts_with(word).then_some(at + word.len())
+}
+
+/// The end of a canonical string, and whether it has escapes.
+pub(crate) fn string(bytes: &[u8], at: usize) -> Option<(usize, bool)> {
+    let mut at = at + 1;
+    let mut escapes = false;
+    loop {
+        at += ascii_run(&bytes[at..]);
+        match *bytes.get(at)? {
+            b'"' => return Some((at + 1, escapes)),
+            b'\\' => {
+                escapes = true;
+                at = escape(bytes, at + 1)?;
+            }
+            _ => return None,
+        }
+    }
+}
+
+fn escape(bytes: &[u8], at: usize) -> Option<usize> {
+    match *bytes.get(at)? {
+        b'"' | b'\\' | b'b' | b'f' | b'n' | b'r' | b't' => Some(at + 1),
+        b'u' => {
+            let digits = bytes.get(at + 1..at + 5)?;
+            let mut unit = 0u32;
+            for &digit in digits {
+                let value = match digit {
+                    b'0'..=b'9' => digit - b'0',
+                    b'a'..=b'f' => digit - b'a' + 10,
+                    _ => return None,
+                };
+                unit = unit << 4 | u32::from(value);
+            }
+            let has_another_form = matches!(unit, 0x20..=0x7e | 0x08 | 0x09 | 0x0a | 0x0c | 0x0d);
+            (!has_another_form).then_some(at + 5)
+        }
+        _ => None,
+    }
+}
+
+/// The end of a canonical number.
+pub(crate) fn number(bytes: &[u8], at: usize) -> Option<usize> {
+    let start = at;
+    let negative = usize::from(*bytes.get(at)? == b'-');
+    let whole_at = at + negative;
+    let whole = digits(bytes, whole_at);
+    if whole == 0 || (whole > 1 && bytes[whole_at] == b'0') {
+        return None;
+    }
+    let mut at = whole_at + whole;
+    match bytes.get(at) {
+        Some(b'.') => {
+            let fraction_at = at + 1;
+            let fraction = digits(bytes, fraction_at);
+            at = fraction_at + fraction;
+            if fraction == 0 {
+                return None;
+            }
+            if !matches!(bytes.get(at), Some(b'e' | b'E'))
+                && short_decimal(&bytes[whole_at..whole_at + whole], &bytes[fraction_at..at])
+            {
+                return Some(at);
+            }
+        }
+        Some(b'e' | b'E') => {}
+        _ => {
+            let minus_zero = negative == 1 && bytes[whole_at] == b'0';
+            return (whole <= MAX_INT_DIGITS && !minus_zero).then_some(at);
+        }
+    }
+    if matches!(bytes.get(at), Some(b'e' | b'E')) {
+        at += 1;
+        at += usize::from(matches!(bytes.get(at), Some(b'+' | b'-')));
+        let exponent = digits(bytes, at);
+        if exponent == 0 {
+            return None;
+        }
+        at += exponent;
+    }
+    let token = &bytes[start..at];
+    // No double needs more text than this.
+    if token.len() > 32 {
+        return None;
+    }
+    let value: f64 = core::str::from_utf8(token).ok()?.parse().ok()?;
+    if !value.is_finite() {
+        return None;
+    }
+    let mut text = Vec::with_capacity(32);
+    push_python(&mut text, value);
+    (text == token).then_some(at)
+}
+
+/// Whether a decimal of at most 15 significant digits is in the form that Python writes. Such
+/// decimals are distinct doubles, so the shortest text that reads back is the text itself.
+fn short_decimal(whole: &[u8], fraction: &[u8]) -> bool {
+    let ends_well = fraction == b"0" || fraction.last() != Some(&b'0');
+    let significant = if whole == b"0" {
+        let zeros = fraction.iter().take_while(|&&digit| digit == b'0').count();
+        // 0.0001 is the smallest that is written without an exponent.
+        if zeros > 3 {
+            return false;
+        }
+        fraction.len() - zeros
+    } else {
+        whole.len() + fraction.len()
+    };
+    ends_well && significant <= 15
+}
+
+fn digits(bytes: &[u8], at: usize) -> usize {
+    bytes.get(at..).unwrap_or_default().iter().take_while(|byte| byte.is_ascii_digit()).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::string::String;
+
+    use proptest::prelude::*;
+
+    use super::super::{ascii, parse};
+    use super::*;
+
+    fn proven(text: &str) -> bool {
+        value(text.as_bytes(), 0, 1) == Some(text.len())
+    }
+
+    #[test]
+    fn usual_canonical_texts_are_proven() {
+        for text in [
+            r#"{"a":1,"b":[true,false,null,-1.5,0.0,-0.0,1e+16,1795975359.3843641],"c":{}}"#,
+            r#""\u00e9\n\ud83d\ude00\ud800\u007f\\""#,
+            "[]",
+            "123456789012345678901234567890",
+            "0.0001",
+            "5e-324",
+        ] {
+            assert!(proven(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn texts_in_any_other_form_are_not() {
+        for text in [
+            r#"{"b":1,"a":2}"#,
+            r#"{"a":1,"a":2}"#,
+            r#"{"a": 1}"#,
+            "[1, 2]",
+            r#""\u00E9""#,
+            "\"é\"",
+            r#""\/""#,
+            r#""\u0041""#,
+            r#""\u000a""#,
+            "-0",
+            "1.50",
+            "1.00",
+            "0.00001",
+            "1E5",
+            "1e5",
+            "100000.00",
+            "01",
+            "1e400",
+            "NaN",
+            "0.10",
+            "00.1",
+            "1e+015",
+            "\"a\tb\"",
+            " 1",
+        ] {
+            assert!(!proven(text), "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_is_proven_is_what_the_encoder_writes(
+            text in r#"([\[\]{}:,"a\\u00ed8n0-9.eE+-]|"[ab]":|\\u00e9|\\ud83d|[0-9]{1,18}\.[0-9]{1,4}){0,14}"#,
+        ) {
+            check(&text)?;
+        }
+
+        #[test]
+        fn every_double_is_proven_in_its_own_form_only(bits: u64) {
+            let float = f64::from_bits(bits);
+            prop_assume!(float.is_finite());
+            let text = ascii(&super::super::Value::Float(float));
+            let text = String::from_utf8(text).expect("ascii");
+            prop_assert!(proven(&text), "{}", text);
+            check(&alloc::format!("{float}"))?;
+            check(&alloc::format!("{float:e}"))?;
+        }
+    }
+
+    fn check(text: &str) -> Result<(), TestCaseError> {
+        if proven(text) {
+            let value = parse(text.as_bytes())
+                .map_err(|error| TestCaseError::fail(alloc::format!("{text}: {error}")))?;
+            prop_assert_eq!(ascii(&value), text.as_bytes());
+        }
+        Ok(())
+    }
+}

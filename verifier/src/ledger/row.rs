@@ -1,0 +1,337 @@
+//! One ledger row: its canonical text, where its fields stand in it, and what its hash covers.
+//!
+//! ```text
+//! {"entry_hash":"<64 hex>","kind":"task.started","payload":{…},"prev_hash":"<64 hex>",
+//!  "redactions":0,"schema_version":1,"seq":7,"task_id":"t1","ts":1795975362.737611}
+//! ```
+//! (one line, no spaces). `entry_hash` is SHA-256 over
+//! `{"kind":…,"payload":…,"prev_hash":…,"task_id":…}`: in a canonical row two slices of it, so
+//! a row is hashed from the file's own bytes. `seq`, `ts`, `redactions` and `schema_version` are
+//! not covered by any hash.
+
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use crate::chain::FaultKind;
+use crate::hash::{Digest, HEX_LEN, Hasher};
+use crate::id::{is_kind, is_task_id};
+use crate::json::{self, Object, Value, excerpt, prove};
+
+/// The fields of a row, in the order in which they stand.
+pub(crate) const FIELDS: [&str; 9] =
+    ["entry_hash", "kind", "payload", "prev_hash", "redactions", "schema_version", "seq", "task_id", "ts"];
+
+/// A canonical row, by its parts: slices of its text.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Row<'a> {
+    /// The whole row, canonical, without line end.
+    pub text: &'a str,
+    /// Its stated hash, 64 hex digits.
+    pub entry_hash: &'a str,
+    /// What it records.
+    pub kind: &'a str,
+    /// The canonical JSON object that goes with it.
+    pub payload: &'a str,
+    /// Its stated predecessor's hash.
+    pub prev_hash: &'a str,
+    /// How many secrets were scrubbed out of it, as a decimal (not hashed).
+    pub redactions: &'a str,
+    /// Its stated number, as a decimal (not hashed).
+    pub seq: &'a str,
+    /// The task; empty for the run itself.
+    pub task_id: &'a str,
+    /// When it was written, seconds since 1970 UTC, a number (not hashed).
+    pub ts: &'a str,
+    covered: (&'a str, &'a str),
+}
+
+impl<'a> Row<'a> {
+    /// The row's parts, if the line is shown to be canonical; `None` says nothing about it.
+    pub(crate) fn prove(line: &'a [u8]) -> Option<Row<'a>> {
+        Row::split(line, |line, at| prove::object(line, at, 2))
+    }
+
+    /// The parts of a canonical text whose payload ends where `payload_end` says.
+    fn split(line: &'a [u8], payload_end: impl Fn(&[u8], usize) -> Option<usize>) -> Option<Row<'a>> {
+        let mut scan = Scan { line, at: 0 };
+        scan.literal(b"{\"entry_hash\":\"")?;
+        let entry_hash = scan.take(HEX_LEN)?;
+        scan.literal(b"\",")?;
+        let covered_from = scan.at;
+        scan.literal(b"\"kind\":\"")?;
+        let kind = scan.until_quote()?;
+        scan.literal(b"\",\"payload\":")?;
+        let payload_from = scan.at;
+        if *line.get(payload_from)? != b'{' {
+            return None;
+        }
+        scan.at = payload_end(line, payload_from)?;
+        let payload = payload_from..scan.at;
+        scan.literal(b",\"prev_hash\":\"")?;
+        let prev_hash = scan.take(HEX_LEN)?;
+        scan.literal(b"\"")?;
+        let covered_to = scan.at;
+        scan.literal(b",\"redactions\":")?;
+        let redactions = scan.natural()?;
+        scan.literal(b",\"schema_version\":1,\"seq\":")?;
+        let seq = scan.natural()?;
+        scan.literal(b",")?;
+        let task_from = scan.at;
+        scan.literal(b"\"task_id\":\"")?;
+        let task_id = scan.until_quote()?;
+        scan.literal(b"\"")?;
+        let task_to = scan.at;
+        scan.literal(b",\"ts\":")?;
+        let ts_from = scan.at;
+        scan.at = prove::number(line, ts_from)?;
+        let ts = ts_from..scan.at;
+        scan.literal(b"}")?;
+        if scan.at != line.len() {
+            return None;
+        }
+        // Everything matched so far is ASCII, the payload included: it was proven or encoded so.
+        let text = core::str::from_utf8(line).ok()?;
+        let row = Row {
+            text,
+            entry_hash: &text[entry_hash],
+            kind: &text[kind],
+            payload: &text[payload],
+            prev_hash: &text[prev_hash],
+            redactions: &text[redactions],
+            seq: &text[seq],
+            task_id: &text[task_id],
+            ts: &text[ts],
+            covered: (&text[covered_from..covered_to], &text[task_from..task_to]),
+        };
+        let named = is_kind(row.kind.as_bytes()) && is_task_id(row.task_id.as_bytes());
+        named.then_some(row)
+    }
+
+    /// The hash of what the row's hash covers.
+    #[must_use]
+    pub fn computed_hash(&self) -> Digest {
+        let mut hasher = Hasher::new();
+        hasher.update(b"{");
+        hasher.update(self.covered.0.as_bytes());
+        hasher.update(b",");
+        hasher.update(self.covered.1.as_bytes());
+        hasher.update(b"}");
+        hasher.finish()
+    }
+
+    /// The bytes that the row's hash covers, for a reader who wants to hash them elsewhere.
+    #[must_use]
+    pub fn preimage(&self) -> String {
+        format!("{{{},{}}}", self.covered.0, self.covered.1)
+    }
+}
+
+struct Scan<'a> {
+    line: &'a [u8],
+    at: usize,
+}
+
+impl Scan<'_> {
+    fn literal(&mut self, literal: &[u8]) -> Option<()> {
+        let found = self.line.get(self.at..)?.starts_with(literal);
+        self.at += literal.len();
+        found.then_some(())
+    }
+
+    fn take(&mut self, count: usize) -> Option<core::ops::Range<usize>> {
+        let from = self.at;
+        self.at += count;
+        (self.at <= self.line.len()).then_some(from..self.at)
+    }
+
+    /// Up to the next quote; escapes can't pass, since no pattern has a backslash.
+    fn until_quote(&mut self) -> Option<core::ops::Range<usize>> {
+        let from = self.at;
+        let rest = self.line.get(from..)?;
+        self.at += rest.iter().take(65).position(|&byte| byte == b'"')?;
+        Some(from..self.at)
+    }
+
+    /// A decimal without leading zeros that surely fits 64 bits.
+    fn natural(&mut self) -> Option<core::ops::Range<usize>> {
+        let from = self.at;
+        let rest = self.line.get(from..)?;
+        let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        self.at += digits;
+        let canonical = (1..=19).contains(&digits) && (digits == 1 || rest[0] != b'0');
+        canonical.then_some(from..self.at)
+    }
+}
+
+/// A row's canonical text, built from values: what the writer writes, and what a row in any
+/// other form is compared with.
+#[derive(Clone, Debug)]
+pub struct RowText {
+    text: Vec<u8>,
+    payload_end: usize,
+}
+
+impl RowText {
+    /// Builds the row that records `payload` as entry `seq` after the entry with `prev_hash`.
+    ///
+    /// `ts` is in seconds since 1970 UTC and must be finite.
+    #[must_use]
+    pub fn next(
+        kind: &crate::id::Kind,
+        task_id: &crate::id::TaskId,
+        payload: &Object,
+        link: (u64, &Digest),
+        redactions: u64,
+        ts: f64,
+    ) -> (RowText, Digest) {
+        let (seq, prev_hash) = link;
+        let mut payload_text = Vec::new();
+        json::push_ascii(&mut payload_text, &Value::Object(payload.clone()));
+        let mut parts = Parts {
+            entry_hash: Digest::ZERO.to_hex(),
+            kind: kind.as_str().to_string(),
+            payload: payload_text,
+            prev_hash: prev_hash.to_hex(),
+            redactions: redactions.to_string(),
+            seq: seq.to_string(),
+            task_id: task_id.as_str().to_string(),
+            ts: json::ascii(&Value::Float(ts)),
+        };
+        let digest = parts.text().row().computed_hash();
+        parts.entry_hash = digest.to_hex();
+        (parts.text(), digest)
+    }
+
+    /// The row's bytes, without line end.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.text
+    }
+
+    /// The row by its parts.
+    ///
+    /// # Panics
+    ///
+    /// Never: the text was built in the form that is split here.
+    #[must_use]
+    pub fn row(&self) -> Row<'_> {
+        Row::split(&self.text, |_, _| Some(self.payload_end)).expect("built in canonical form")
+    }
+}
+
+/// A row's fields, each as its canonical text.
+struct Parts {
+    entry_hash: String,
+    kind: String,
+    payload: Vec<u8>,
+    prev_hash: String,
+    redactions: String,
+    seq: String,
+    task_id: String,
+    ts: Vec<u8>,
+}
+
+impl Parts {
+    fn text(&self) -> RowText {
+        let mut text = Vec::with_capacity(self.payload.len() + 360);
+        text.extend_from_slice(b"{\"entry_hash\":\"");
+        text.extend_from_slice(self.entry_hash.as_bytes());
+        text.extend_from_slice(b"\",\"kind\":\"");
+        text.extend_from_slice(self.kind.as_bytes());
+        text.extend_from_slice(b"\",\"payload\":");
+        text.extend_from_slice(&self.payload);
+        let payload_end = text.len();
+        text.extend_from_slice(b",\"prev_hash\":\"");
+        text.extend_from_slice(self.prev_hash.as_bytes());
+        text.extend_from_slice(b"\",\"redactions\":");
+        text.extend_from_slice(self.redactions.as_bytes());
+        text.extend_from_slice(b",\"schema_version\":1,\"seq\":");
+        text.extend_from_slice(self.seq.as_bytes());
+        text.extend_from_slice(b",\"task_id\":\"");
+        text.extend_from_slice(self.task_id.as_bytes());
+        text.extend_from_slice(b"\",\"ts\":");
+        text.extend_from_slice(&self.ts);
+        text.push(b'}');
+        RowText { text, payload_end }
+    }
+}
+
+/// Reads an object as a ledger row: all nine fields, their types and patterns, no other field.
+///
+/// # Errors
+///
+/// `malformed_row` or `unknown_field`, and which field it is.
+pub(crate) fn read(object: &Object) -> Result<RowText, (FaultKind, String)> {
+    let field = |name| object.get(name).ok_or_else(|| malformed(name, "is missing", None));
+    for name in FIELDS {
+        field(name)?;
+    }
+    let string = |name, fits: fn(&[u8]) -> bool, rule| {
+        let value = field(name)?;
+        match value.as_str() {
+            Some(text) if fits(text.as_bytes()) => Ok(text.to_string()),
+            _ => Err(malformed(name, rule, Some(value))),
+        }
+    };
+    let hex = |name| string(name, is_hex, "is not 64 lowercase hex digits");
+    let natural = |name| match field(name)? {
+        Value::Int(int) if !int.is_negative() => Ok(int.as_str().to_string()),
+        other => Err(malformed(name, "is not an integer of 0 or more", Some(other))),
+    };
+    let payload = match field("payload")? {
+        payload @ Value::Object(_) => json::ascii(payload),
+        other => return Err(malformed("payload", "is not an object", Some(other))),
+    };
+    let ts = match field("ts")? {
+        ts @ (Value::Int(_) | Value::Float(_)) => json::ascii(ts),
+        other => return Err(malformed("ts", "is not a number", Some(other))),
+    };
+    if natural("schema_version")? != "1" {
+        return Err(malformed(
+            "schema_version",
+            "is not 1, the version this reader knows",
+            object.get("schema_version"),
+        ));
+    }
+    let parts = Parts {
+        entry_hash: hex("entry_hash")?,
+        kind: string("kind", is_kind, "does not match ^[a-z][a-z0-9_.-]{0,63}$")?,
+        payload,
+        prev_hash: hex("prev_hash")?,
+        redactions: natural("redactions")?,
+        seq: natural("seq")?,
+        task_id: string("task_id", is_task_id, "does not match ^[A-Za-z0-9_.-]{0,64}$")?,
+        ts,
+    };
+    known_fields(object, &FIELDS)?;
+    Ok(parts.text())
+}
+
+/// # Errors
+///
+/// `unknown_field`, naming the first that is not in `known`.
+pub(crate) fn known_fields(object: &Object, known: &[&str]) -> Result<(), (FaultKind, String)> {
+    match object.iter().find(|(key, _)| !known.iter().any(|name| **key == **name)) {
+        None => Ok(()),
+        Some((key, _)) => {
+            let key = shown(&Value::String(key.clone()));
+            Err((FaultKind::UnknownField, format!("{key} is no field of this row")))
+        }
+    }
+}
+
+pub(crate) fn malformed(name: &str, rule: &str, value: Option<&Value>) -> (FaultKind, String) {
+    let found = value.map(|value| format!(": {}", shown(value))).unwrap_or_default();
+    (FaultKind::MalformedRow, format!("`{name}` {rule}{found}"))
+}
+
+/// A value as a message shows it: its canonical text, which is ASCII without control
+/// characters, cut after 120 bytes.
+pub(crate) fn shown(value: &Value) -> String {
+    excerpt(&String::from_utf8_lossy(&json::ascii(value)))
+}
+
+pub(crate) fn is_hex(text: &[u8]) -> bool {
+    text.len() == HEX_LEN && text.iter().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}
