@@ -9,6 +9,7 @@ extern crate std;
 
 pub mod chain;
 pub mod compare;
+pub mod evidence;
 pub mod hash;
 pub mod id;
 pub mod json;

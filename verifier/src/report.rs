@@ -195,6 +195,62 @@ impl Check {
     }
 }
 
+/// An assurance that a caller insists on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Requirement {
+    /// Something outside the evidence vouches for it.
+    Pinned,
+    /// An anchor vouches for it.
+    Anchored,
+    /// The authentication tags were checked with the key.
+    Hmac,
+    /// Nothing is `not_checked`.
+    Complete,
+}
+
+impl Requirement {
+    const fn check_id(self) -> &'static str {
+        match self {
+            Requirement::Pinned => "require.pinned",
+            Requirement::Anchored => "require.anchored",
+            Requirement::Hmac => "require.hmac",
+            Requirement::Complete => "require.complete",
+        }
+    }
+
+    fn met_by(self, report: &Report) -> bool {
+        let passed = |wanted: &[&str]| {
+            report.checks.iter().any(|check| check.status == Status::Pass && wanted.contains(&check.id))
+        };
+        match self {
+            Requirement::Pinned => {
+                passed(&["ledger.expected_head", "ledger.contains", "anchor.expected_commit"])
+                    || report
+                        .checks
+                        .iter()
+                        .any(|check| check.id == "receipt.signer" && check.status == Status::Pass)
+            }
+            Requirement::Anchored => passed(&["ledger.anchored"]),
+            Requirement::Hmac => passed(&["spine.hmac", "audit.hmac"]),
+            Requirement::Complete => {
+                report.verdict != Verdict::Empty
+                    && report.checks.iter().all(|check| check.status != Status::NotChecked)
+            }
+        }
+    }
+
+    const fn lack(self) -> &'static str {
+        match self {
+            Requirement::Pinned => {
+                "nothing outside the evidence vouches for it: give an expected head or commit, or pin a signer"
+            }
+            Requirement::Anchored => "no anchor vouches for it",
+            Requirement::Hmac => "no authentication tag was checked: give the key",
+            Requirement::Complete => "something was not checked, or there is nothing in it",
+        }
+    }
+}
+
 /// What vouches for the evidence from outside of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Voucher {
@@ -263,6 +319,31 @@ impl Report {
             facts: Object::default(),
             does_not_establish: Vec::new(),
             parts,
+        }
+    }
+
+    /// Whether the report, and each of its parts, has an assurance.
+    fn meets(&self, requirement: Requirement) -> bool {
+        if self.parts.is_empty() {
+            requirement.met_by(self)
+        } else {
+            self.parts.iter().all(|part| part.meets(requirement))
+        }
+    }
+
+    /// Insists on assurances: a missing one is a failed check, and the verdict.
+    pub fn require(&mut self, requirements: impl IntoIterator<Item = Requirement>) {
+        for requirement in requirements {
+            let (status, sentence) = if self.meets(requirement) {
+                (Status::Pass, "the required assurance is there")
+            } else {
+                (Status::Fail, requirement.lack())
+            };
+            self.checks.push(Check::new(requirement.check_id(), status, sentence));
+            if status == Status::Fail && self.verdict != Verdict::Failed {
+                self.summary = String::from(sentence);
+                self.verdict = Verdict::Failed;
+            }
         }
     }
 

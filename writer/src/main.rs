@@ -1,5 +1,5 @@
 //! The `waybill` binary: its work is in the library.
 
 fn main() -> std::process::ExitCode {
-    std::process::ExitCode::SUCCESS
+    waybill_writer::cli::main()
 }

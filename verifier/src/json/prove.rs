@@ -166,6 +166,12 @@ pub(crate) fn number(bytes: &[u8], at: usize) -> Option<usize> {
     if !value.is_finite() {
         return None;
     }
+    // In Python's plain range the formatter's plain text is Python's, without a copy.
+    let mut buffer = zmij::Buffer::new();
+    let plain = (1e-4..1e16).contains(&value.abs()) && !token.contains(&b'e');
+    if plain && buffer.format_finite(value).as_bytes() == token {
+        return Some(at);
+    }
     let mut text = Vec::with_capacity(32);
     push_python(&mut text, value);
     (text == token).then_some(at)
@@ -185,7 +191,10 @@ fn short_decimal(whole: &[u8], fraction: &[u8]) -> bool {
     } else {
         whole.len() + fraction.len()
     };
-    ends_well && significant <= 15
+    // From 2^29 to 2^34 neighbouring doubles are less than a millionth apart, so that a number of
+    // seconds with six decimals is its double's shortest text, too.
+    let seconds = whole.len() == 10 && fraction.len() <= 6;
+    ends_well && (significant <= 15 || seconds)
 }
 
 fn digits(bytes: &[u8], at: usize) -> usize {

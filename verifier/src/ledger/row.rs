@@ -46,28 +46,72 @@ pub struct Row<'a> {
     covered: (&'a str, &'a str),
 }
 
-impl<'a> Row<'a> {
+impl Row<'_> {
+    /// The hash of what the row's hash covers.
+    #[must_use]
+    pub fn computed_hash(&self) -> Digest {
+        hash_covered(self.covered.0.as_bytes(), self.covered.1.as_bytes())
+    }
+
+    /// The bytes that the row's hash covers, for a reader who wants to hash them elsewhere.
+    #[must_use]
+    pub fn preimage(&self) -> String {
+        format!("{{{},{}}}", self.covered.0, self.covered.1)
+    }
+}
+
+fn hash_covered(first: &[u8], second: &[u8]) -> Digest {
+    let mut hasher = Hasher::new();
+    hasher.update(b"{");
+    hasher.update(first);
+    hasher.update(b",");
+    hasher.update(second);
+    hasher.update(b"}");
+    hasher.finish()
+}
+
+/// A canonical row's parts as bytes: what verifying needs of it.
+#[derive(Clone, Copy)]
+pub(crate) struct Slices<'a> {
+    text: &'a [u8],
+    pub(crate) entry_hash: &'a [u8],
+    pub(crate) kind: &'a [u8],
+    payload: &'a [u8],
+    pub(crate) prev_hash: &'a [u8],
+    redactions: &'a [u8],
+    pub(crate) seq: &'a [u8],
+    task_id: &'a [u8],
+    ts: &'a [u8],
+    covered: (&'a [u8], &'a [u8]),
+}
+
+impl<'a> Slices<'a> {
     /// The row's parts, if the line is shown to be canonical; `None` says nothing about it.
-    pub(crate) fn prove(line: &'a [u8]) -> Option<Row<'a>> {
-        Row::split(line, |line, at| prove::object(line, at, 2))
+    #[inline]
+    pub(crate) fn prove(line: &'a [u8]) -> Option<Slices<'a>> {
+        Slices::split(line, |line, at| prove::object(line, at, 2))
     }
 
     /// The parts of a canonical text whose payload ends where `payload_end` says.
-    fn split(line: &'a [u8], payload_end: impl Fn(&[u8], usize) -> Option<usize>) -> Option<Row<'a>> {
+    #[inline]
+    fn split(line: &'a [u8], payload_end: impl FnOnce(&[u8], usize) -> Option<usize>) -> Option<Slices<'a>> {
         let mut scan = Scan { line, at: 0 };
         scan.literal(b"{\"entry_hash\":\"")?;
         let entry_hash = scan.take(HEX_LEN)?;
         scan.literal(b"\",")?;
         let covered_from = scan.at;
         scan.literal(b"\"kind\":\"")?;
-        let kind = scan.until_quote()?;
+        let kind = scan.name(class::KIND)?;
+        if !kind.first()?.is_ascii_lowercase() {
+            return None;
+        }
         scan.literal(b"\",\"payload\":")?;
         let payload_from = scan.at;
         if *line.get(payload_from)? != b'{' {
             return None;
         }
         scan.at = payload_end(line, payload_from)?;
-        let payload = payload_from..scan.at;
+        let payload = line.get(payload_from..scan.at)?;
         scan.literal(b",\"prev_hash\":\"")?;
         let prev_hash = scan.take(HEX_LEN)?;
         scan.literal(b"\"")?;
@@ -79,52 +123,77 @@ impl<'a> Row<'a> {
         scan.literal(b",")?;
         let task_from = scan.at;
         scan.literal(b"\"task_id\":\"")?;
-        let task_id = scan.until_quote()?;
+        let task_id = scan.name(class::TASK_ID)?;
         scan.literal(b"\"")?;
         let task_to = scan.at;
         scan.literal(b",\"ts\":")?;
         let ts_from = scan.at;
         scan.at = prove::number(line, ts_from)?;
-        let ts = ts_from..scan.at;
+        let ts = &line[ts_from..scan.at];
         scan.literal(b"}")?;
         if scan.at != line.len() {
             return None;
         }
-        // Everything matched so far is ASCII, the payload included: it was proven or encoded so.
-        let text = core::str::from_utf8(line).ok()?;
-        let row = Row {
-            text,
-            entry_hash: &text[entry_hash],
-            kind: &text[kind],
-            payload: &text[payload],
-            prev_hash: &text[prev_hash],
-            redactions: &text[redactions],
-            seq: &text[seq],
-            task_id: &text[task_id],
-            ts: &text[ts],
-            covered: (&text[covered_from..covered_to], &text[task_from..task_to]),
-        };
-        let named = is_kind(row.kind.as_bytes()) && is_task_id(row.task_id.as_bytes());
-        named.then_some(row)
+        let covered = (&line[covered_from..covered_to], &line[task_from..task_to]);
+        Some(Slices {
+            text: line,
+            entry_hash,
+            kind,
+            payload,
+            prev_hash,
+            redactions,
+            seq,
+            task_id,
+            ts,
+            covered,
+        })
     }
 
     /// The hash of what the row's hash covers.
-    #[must_use]
-    pub fn computed_hash(&self) -> Digest {
-        let mut hasher = Hasher::new();
-        hasher.update(b"{");
-        hasher.update(self.covered.0.as_bytes());
-        hasher.update(b",");
-        hasher.update(self.covered.1.as_bytes());
-        hasher.update(b"}");
-        hasher.finish()
+    pub(crate) fn computed_hash(&self) -> Digest {
+        hash_covered(self.covered.0, self.covered.1)
     }
 
-    /// The bytes that the row's hash covers, for a reader who wants to hash them elsewhere.
-    #[must_use]
-    pub fn preimage(&self) -> String {
-        format!("{{{},{}}}", self.covered.0, self.covered.1)
+    /// The parts as text. All of it is ASCII: it was proven, or encoded, so.
+    pub(crate) fn row(&self) -> Row<'a> {
+        let text = |bytes| core::str::from_utf8(bytes).unwrap_or_default();
+        Row {
+            text: text(self.text),
+            entry_hash: text(self.entry_hash),
+            kind: text(self.kind),
+            payload: text(self.payload),
+            prev_hash: text(self.prev_hash),
+            redactions: text(self.redactions),
+            seq: text(self.seq),
+            task_id: text(self.task_id),
+            ts: text(self.ts),
+            covered: (text(self.covered.0), text(self.covered.1)),
+        }
     }
+}
+
+/// Which bytes a name may have, as bits of a table.
+mod class {
+    pub(super) const TASK_ID: u8 = 1;
+    pub(super) const KIND: u8 = 2;
+
+    pub(super) static OF: [u8; 256] = {
+        let mut table = [0; 256];
+        let mut byte = 0u8;
+        while byte < 128 {
+            let common =
+                byte.is_ascii_digit() || byte.is_ascii_lowercase() || matches!(byte, b'_' | b'.' | b'-');
+            #[allow(clippy::as_conversions, reason = "widening, in a constant")]
+            let index = byte as usize;
+            if common {
+                table[index] = TASK_ID | KIND;
+            } else if byte.is_ascii_uppercase() {
+                table[index] = TASK_ID;
+            }
+            byte += 1;
+        }
+        table
+    };
 }
 
 struct Scan<'a> {
@@ -132,35 +201,38 @@ struct Scan<'a> {
     at: usize,
 }
 
-impl Scan<'_> {
+impl<'a> Scan<'a> {
+    #[inline]
     fn literal(&mut self, literal: &[u8]) -> Option<()> {
         let found = self.line.get(self.at..)?.starts_with(literal);
         self.at += literal.len();
         found.then_some(())
     }
 
-    fn take(&mut self, count: usize) -> Option<core::ops::Range<usize>> {
-        let from = self.at;
+    #[inline]
+    fn take(&mut self, count: usize) -> Option<&'a [u8]> {
+        let taken = self.line.get(self.at..self.at + count)?;
         self.at += count;
-        (self.at <= self.line.len()).then_some(from..self.at)
+        Some(taken)
     }
 
-    /// Up to the next quote; escapes can't pass, since no pattern has a backslash.
-    fn until_quote(&mut self) -> Option<core::ops::Range<usize>> {
-        let from = self.at;
-        let rest = self.line.get(from..)?;
-        self.at += rest.iter().take(65).position(|&byte| byte == b'"')?;
-        Some(from..self.at)
+    /// A name of at most 64 bytes of a class.
+    #[inline]
+    fn name(&mut self, class: u8) -> Option<&'a [u8]> {
+        let rest = self.line.get(self.at..)?;
+        let length = rest.iter().position(|&byte| class::OF[usize::from(byte)] & class == 0)?;
+        self.at += length;
+        (length <= 64).then(|| &rest[..length])
     }
 
     /// A decimal without leading zeros that surely fits 64 bits.
-    fn natural(&mut self) -> Option<core::ops::Range<usize>> {
-        let from = self.at;
-        let rest = self.line.get(from..)?;
-        let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    #[inline]
+    fn natural(&mut self) -> Option<&'a [u8]> {
+        let rest = self.line.get(self.at..)?;
+        let digits = rest.iter().position(|byte| !byte.is_ascii_digit())?;
         self.at += digits;
         let canonical = (1..=19).contains(&digits) && (digits == 1 || rest[0] != b'0');
-        canonical.then_some(from..self.at)
+        canonical.then(|| &rest[..digits])
     }
 }
 
@@ -216,7 +288,7 @@ impl RowText {
     /// Never: the text was built in the form that is split here.
     #[must_use]
     pub fn row(&self) -> Row<'_> {
-        Row::split(&self.text, |_, _| Some(self.payload_end)).expect("built in canonical form")
+        Slices::split(&self.text, |_, _| Some(self.payload_end)).expect("built in canonical form").row()
     }
 }
 

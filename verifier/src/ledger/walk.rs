@@ -5,7 +5,7 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use super::row::{self, Row, is_hex, shown};
+use super::row::{self, Row, Slices, is_hex, shown};
 use crate::chain::{FaultKind, Join, Line, Place, Rows, read_object, shifted};
 use crate::hash::{Digest, GENESIS, HEX_LEN};
 use crate::id::RunId;
@@ -25,7 +25,8 @@ pub struct LedgerRows<F> {
     not_canonical: Option<Place>,
     not_canonical_count: u64,
     wanted: Vec<Wanted>,
-    visit: F,
+    closed: bool,
+    visit: Option<F>,
 }
 
 /// A hash that is looked for among the entries.
@@ -33,6 +34,14 @@ pub struct LedgerRows<F> {
 struct Wanted {
     hash: [u8; HEX_LEN],
     found: Option<Place>,
+}
+
+impl Wanted {
+    fn see(&mut self, hash: &[u8], place: Place) {
+        if hash == self.hash {
+            self.found = self.found.or(Some(place));
+        }
+    }
 }
 
 impl<F: FnMut(&Row<'_>, Place)> LedgerRows<F> {
@@ -45,7 +54,8 @@ impl<F: FnMut(&Row<'_>, Place)> LedgerRows<F> {
             not_canonical: None,
             not_canonical_count: 0,
             wanted: Vec::new(),
-            visit,
+            closed: false,
+            visit: Some(visit),
         }
     }
 
@@ -55,6 +65,18 @@ impl<F: FnMut(&Row<'_>, Place)> LedgerRows<F> {
         let wanted = |hash: Digest| Wanted { hash: hash.hex(), found: None };
         self.wanted = hashes.into_iter().map(wanted).collect();
         self
+    }
+
+    /// The hashes that are looked for.
+    #[must_use]
+    pub fn wanted(&self) -> Vec<Digest> {
+        self.wanted.iter().filter_map(|wanted| Digest::from_hex(&wanted.hash)).collect()
+    }
+
+    /// Whether a `run.closed` stands among the rows.
+    #[must_use]
+    pub fn closed(&self) -> bool {
+        self.closed
     }
 
     /// Where the entry with a hash that was looked for stands.
@@ -96,24 +118,27 @@ impl<F: FnMut(&Row<'_>, Place)> LedgerRows<F> {
     /// The way of nearly every row: canonical, and everything about it holds. Anything else
     /// takes the slow way, which says what is wrong; so the two can't disagree.
     fn fast(&mut self, line: &[u8], place: Place) -> bool {
-        let Some(row) = Row::prove(line) else {
-            return false;
-        };
-        let Some(expected) = self.link.prev else {
-            return false;
-        };
-        if row.prev_hash.as_bytes() != expected || row.kind == "run.open" {
-            return false;
-        }
-        if self.link.seq.is_none() || row.seq.parse().ok() != self.link.seq {
+        let Some(row) = Slices::prove(line) else { return false };
+        let (Some(prev), Some(seq)) = (self.link.prev, self.link.seq) else { return false };
+        if row.prev_hash != prev || decimal(row.seq) != seq || row.kind == b"run.open" {
             return false;
         }
         let digest = row.computed_hash();
-        if row.entry_hash.as_bytes() != digest.hex() {
+        let hex = digest.hex();
+        if row.entry_hash != hex {
             return false;
         }
-        self.link.after(self.link.seq, digest);
-        self.holds(&row, place);
+        let Some(next) = seq.checked_add(1) else { return false };
+        self.link.seq = Some(next);
+        self.link.prev = Some(hex);
+        self.link.head = digest;
+        self.closed |= row.kind == b"run.closed";
+        for wanted in &mut self.wanted {
+            wanted.see(row.entry_hash, place);
+        }
+        if let Some(visit) = &mut self.visit {
+            visit(&row.row(), place);
+        }
         true
     }
 
@@ -141,11 +166,12 @@ impl<F: FnMut(&Row<'_>, Place)> LedgerRows<F> {
 
     fn holds(&mut self, row: &Row<'_>, place: Place) {
         for wanted in &mut self.wanted {
-            if row.entry_hash.as_bytes() == wanted.hash {
-                wanted.found = wanted.found.or(Some(place));
-            }
+            wanted.see(row.entry_hash.as_bytes(), place);
         }
-        (self.visit)(row, place);
+        self.closed |= row.kind == "run.closed";
+        if let Some(visit) = &mut self.visit {
+            visit(row, place);
+        }
     }
 
     fn check(&mut self, row: &Row<'_>, seq: Option<u64>, place: Place) -> Result<(), Line> {
@@ -184,10 +210,16 @@ impl<F: FnMut(&Row<'_>, Place)> LedgerRows<F> {
 }
 
 impl LedgerRows<Ignore> {
+    /// The rows of a whole ledger, as [`LedgerRows::new`], with nobody looking at each: faster.
+    #[must_use]
+    pub fn unvisited(run: Option<&RunId>) -> LedgerRows<Ignore> {
+        LedgerRows { visit: None, ..LedgerRows::new(run, (|_, _| {}) as Ignore) }
+    }
+
     /// The rows of a piece of a ledger, which will be joined to what stands before it.
     #[must_use]
     pub fn piece() -> LedgerRows<Ignore> {
-        LedgerRows { link: Link::default(), ..LedgerRows::new(None, |_, _| {}) }
+        LedgerRows { link: Link::default(), ..LedgerRows::unvisited(None) }
     }
 }
 
@@ -242,11 +274,17 @@ impl<F: FnMut(&Row<'_>, Place)> Join for LedgerRows<F> {
         let not_canonical = next.not_canonical.map(|place| shifted(from, place));
         self.not_canonical = self.not_canonical.or(not_canonical);
         self.not_canonical_count += next.not_canonical_count;
+        self.closed |= next.closed;
         for (wanted, next) in self.wanted.iter_mut().zip(&next.wanted) {
             wanted.found = wanted.found.or(next.found.map(|place| shifted(from, place)));
         }
         true
     }
+}
+
+/// The value of at most 19 digits.
+fn decimal(digits: &[u8]) -> u64 {
+    digits.iter().fold(0, |value, digit| value * 10 + u64::from(digit - b'0'))
 }
 
 /// What the next row must say: shared by the chains whose rows have `seq` and a bare hex

@@ -1,0 +1,203 @@
+// The report from WebAssembly is the command's, byte for byte: `node tests/wasm/parity.mjs`.
+//
+// Needs what tools/wasm.sh builds and the release build of waybill (or the one that WAYBILL_BIN
+// names). The big cases are made here, in a temporary folder.
+
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
+import { Chain, ledger, load, root } from './load.mjs';
+
+const LINE_LIMIT = 64 << 20;
+const FILE = '000000.jsonl';
+
+const waybill = process.env.WAYBILL_BIN ?? join(root, 'target/release/waybill');
+if (!existsSync(waybill)) {
+  console.error(`${waybill} is not there: cargo build --release, or name it in WAYBILL_BIN`);
+  process.exit(1);
+}
+const { Verifier, memory } = await load('pkg', 'waybill_wasm');
+const scratch = mkdtempSync(join(tmpdir(), 'waybill-parity-'));
+const random = generator(0x5eed);
+let passed = 0;
+let failed = 0;
+
+try {
+  vectors();
+  big();
+  misuse();
+} finally {
+  rmSync(scratch, { recursive: true });
+}
+console.log(`${passed} passed, ${failed} failed`);
+process.exitCode = failed === 0 ? 0 : 1;
+
+function vectors() {
+  for (const kind of ['ledger', 'step-journal']) {
+    const folder = join(root, 'tests/vectors', kind);
+    for (const name of readdirSync(folder).sort()) {
+      const path = join(folder, name, FILE);
+      const bytes = readFileSync(path);
+      const expected = JSON.parse(readFileSync(join(folder, name, 'expected.json'), 'utf8'));
+      check(`${kind}/${name}`, () => {
+        const whole = same(kind, path, bytes, {});
+        equal(JSON.parse(whole).exit_code, expected.strict.exit, 'exit code');
+        inPieces(kind, bytes, whole);
+      });
+      const head = expected.strict.with_expected_head?.head;
+      if (head) check(`${kind}/${name}, expected head`, () => same(kind, path, bytes, { expected_head: head }));
+      if (expected.state) {
+        check(`${kind}/${name}, state`, () => {
+          const verifier = new Verifier(kind, FILE, JSON.stringify({ replay: true }));
+          verifier.push(bytes);
+          verifier.finish();
+          const state = JSON.parse(text(verifier.state()));
+          equal(state, { ...expected.state, run_id: state.run_id }, 'state');
+        });
+      }
+    }
+  }
+}
+
+function big() {
+  const { row, close } = framed();
+  const cases = {
+    '100 MB of arrays in arrays': () => Buffer.alloc(100e6, '['),
+    '60 MB of arrays in arrays': () => Buffer.alloc(60e6, '['),
+    '60 MB of objects in objects': () => Buffer.alloc(60e6, '{"a":'),
+    '60 MB of empty arrays': () => Buffer.from(row(`{"a":[${'[],'.repeat(20e6)}[]]}`)),
+    '60 MB of numbers': () => Buffer.from(row(`{"a":[${'1,'.repeat(30e6)}1]}`)),
+    '60 MB of keys': () => Buffer.from(row(`{${Array.from({ length: 4e6 }, (_, key) => `"${1e8 + key}":0`)}}`)),
+    '60 MB of escapes': () => Buffer.from(row(`{"a":"${'\\u00e9'.repeat(10e6)}"}`)),
+    'a row of the longest line': () => Buffer.from(row(`{"a":"${'x'.repeat(LINE_LIMIT - row('{"a":""}').length + 1)}"}`)),
+    'a row that is one byte longer': () => Buffer.from(row(`{"a":"${'x'.repeat(LINE_LIMIT - row('{"a":""}').length + 2)}"}`)),
+    'a line of 200 MB': () => Buffer.concat([Buffer.alloc(200e6, 'x'), Buffer.from('\n'), Buffer.from(close)]),
+    'rows that are 5,000 deep': () =>
+      Buffer.from(row(`{"a":${'['.repeat(5000)}${']'.repeat(5000)}}`) + row(`{"a":${'{"a":'.repeat(5000)}0${'}'.repeat(5000)}}`)),
+    '2 million broken lines': () => Buffer.alloc(4e6, 'x\n'),
+    '100 MB that hold': () => ledger(100e6),
+  };
+  for (const [name, make] of Object.entries(cases)) {
+    check(name, () => {
+      const bytes = make();
+      const path = join(scratch, FILE);
+      writeFileSync(path, bytes);
+      for (const kind of ['ledger', 'step-journal']) {
+        // The command tells the kind of what is no ledger by its content.
+        if (kind === 'ledger') same(kind, path, bytes, {});
+        else finish(new Verifier(kind, FILE), bytes, 1 << 20);
+      }
+    });
+  }
+  check('memory stays under 2 GB', () => {
+    if (memory.buffer.byteLength >= 2e9) throw new Error(`${memory.buffer.byteLength} bytes`);
+  });
+}
+
+function misuse() {
+  const refusals = {
+    'an unknown kind': () => new Verifier('journal', FILE),
+    'options that are no JSON': () => new Verifier('ledger', FILE, '{'),
+    'an unknown option': () => new Verifier('ledger', FILE, '{"heads":[]}'),
+    'a head that is none': () => new Verifier('ledger', FILE, '{"expected_head":"00"}'),
+    'a push behind the end': () => finished().push(new Uint8Array(1)),
+    'a second end': () => finished().finish(),
+    'a state nobody asked for': () => finished().state(),
+  };
+  for (const [name, refused] of Object.entries(refusals)) {
+    check(`${name} is refused`, () => {
+      try {
+        refused();
+      } catch (error) {
+        if (error instanceof Error && !(error instanceof WebAssembly.RuntimeError) && error.message) return;
+        throw error;
+      }
+      throw new Error('it was taken');
+    });
+  }
+}
+
+/** Compares the command's report and exit code with ours; gives the report. */
+function same(kind, path, bytes, options) {
+  const args = kind === 'ledger' ? ['ledger', 'verify', '--file', path] : ['verify', path];
+  if (options.expected_head) args.push('--expected-head', options.expected_head);
+  const ran = spawnSync(waybill, [...args, '--json'], { maxBuffer: 1 << 30 });
+  if (ran.error) throw ran.error;
+  const ours = finish(new Verifier(kind, FILE, JSON.stringify(options)), bytes, 1 << 20);
+  const theirs = text(ran.stdout);
+  if (ours !== theirs) throw new Error(`reports differ:\n${firstDifference(theirs, ours)}${text(ran.stderr)}`);
+  equal(ran.status, JSON.parse(ours).exit_code, 'exit code');
+  return ours;
+}
+
+function inPieces(kind, bytes, whole) {
+  for (const largest of [1, 7, 100, 5000]) {
+    const verifier = new Verifier(kind, FILE);
+    for (let at = 0; at < bytes.length; ) {
+      const size = Math.floor(random() * (largest + 1));
+      verifier.push(bytes.subarray(at, at + size));
+      at += size;
+    }
+    const report = text(verifier.finish());
+    verifier.free();
+    if (report !== whole) throw new Error(`pieces of up to ${largest}:\n${firstDifference(whole, report)}`);
+  }
+}
+
+function finish(verifier, bytes, size) {
+  for (let at = 0; at < bytes.length; at += size) verifier.push(bytes.subarray(at, at + size));
+  const report = text(verifier.finish());
+  verifier.free();
+  return report;
+}
+
+function finished() {
+  const verifier = new Verifier('ledger', FILE);
+  verifier.finish();
+  return verifier;
+}
+
+/** A maker of rows that each start a chain, and one such row. */
+function framed() {
+  const row = (payload) => new Chain().row(payload);
+  return { row, close: row('{"run_id":"big"}') };
+}
+
+function check(name, body) {
+  try {
+    body();
+    passed += 1;
+  } catch (error) {
+    failed += 1;
+    console.log(`FAIL ${name}: ${error.message}`);
+  }
+}
+
+function equal(found, expected, what) {
+  if (!isDeepStrictEqual(found, expected)) {
+    throw new Error(`${what}: ${JSON.stringify(found)}, expected ${JSON.stringify(expected)}`);
+  }
+}
+
+function text(bytes) {
+  return Buffer.from(bytes).toString('utf8');
+}
+
+function firstDifference(expected, found) {
+  const left = expected.split('\n');
+  const right = found.split('\n');
+  const line = left.findIndex((one, index) => one !== right[index]);
+  return `  command: ${left[line]}\n  here:    ${right[line]}\n`;
+}
+
+/** Mulberry32: the same numbers each time, so that a failure can be seen again. */
+function generator(seed) {
+  return () => {
+    seed = (seed + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(seed ^ (seed >>> 15), seed | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}

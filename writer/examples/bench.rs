@@ -1,0 +1,320 @@
+//! `make bench`: rates and sizes from one run, as ratios that travel between machines.
+//!
+//! `bench [--entries N] [--big-gb N] [--reference PYTHON DRIVER]`
+#![allow(missing_docs, clippy::unwrap_used, clippy::print_stdout, clippy::as_conversions, reason = "a bench")]
+
+use std::fs::{self, File};
+use std::hint::black_box;
+use std::io::{BufRead, BufReader, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use waybill_verifier::chain::{LastLine, Place};
+use waybill_verifier::hash::Digest;
+use waybill_verifier::id::{Kind, TaskId};
+use waybill_verifier::json::{Object, Value};
+use waybill_verifier::ledger::{LedgerRows, Row, RowText};
+use waybill_writer::read;
+
+fn main() {
+    let options = Options::read();
+    let folder = tempfile::Builder::new().prefix("waybill-bench").tempdir_in(&options.folder).unwrap();
+    println!("machine: {}", machine());
+    let ledger = folder.path().join("ledger.jsonl");
+    let bytes = write_ledger(&ledger, options.entries);
+    let per_row = bytes / options.entries;
+    println!("ledger: {} entries, {:.0} MB, {per_row} bytes a row", options.entries, bytes as f64 / 1e6);
+    verify_rates(&ledger, &options);
+    append_rates(folder.path(), &options);
+    start_time(folder.path(), &options);
+    peak_memory(folder.path(), &options);
+}
+
+struct Options {
+    entries: u64,
+    big_gb: u64,
+    folder: PathBuf,
+    reference: Option<(String, String)>,
+    binary: PathBuf,
+}
+
+impl Options {
+    fn read() -> Options {
+        let mut options = Options {
+            entries: 1_000_000,
+            big_gb: 2,
+            folder: std::env::temp_dir(),
+            reference: None,
+            binary: std::env::current_exe().unwrap().ancestors().nth(2).unwrap().join("waybill"),
+        };
+        let mut arguments = std::env::args().skip(1);
+        let mut next = || arguments.next();
+        while let Some(name) = next() {
+            match name.as_str() {
+                "--entries" => options.entries = next().unwrap().parse().unwrap(),
+                "--big-gb" => options.big_gb = next().unwrap().parse().unwrap(),
+                "--folder" => options.folder = next().unwrap().into(),
+                "--reference" => options.reference = Some((next().unwrap(), next().unwrap())),
+                other => panic!("unknown option {other}"),
+            }
+        }
+        options
+    }
+}
+
+fn machine() -> String {
+    let text = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let find = |key: &str| {
+        text.lines()
+            .find(|line| line.starts_with(key))
+            .and_then(|line| line.split(": ").nth(1))
+            .unwrap_or("?")
+    };
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let sha = if find("flags").contains("sha_ni") { "with SHA extensions" } else { "without SHA extensions" };
+    format!("{cores} cores, {}, {sha}", find("model name"))
+}
+
+/// A payload like a task's: ids, a hash, numbers, a little text that differs from row to row.
+fn payload(seq: u64) -> Object {
+    let noise = Digest::of(&seq.to_le_bytes()).to_hex();
+    let number = (seq.wrapping_mul(2_654_435_761) % 100_000) as f64 / 7.0;
+    Object::of([
+        ("attempt", Value::from(seq % 4)),
+        ("commit", Value::from(&noise[..40])),
+        ("elapsed_s", Value::Float((number * 1000.0).round() / 1000.0)),
+        ("message", Value::from(format!("step {seq} went well: na\u{ef}ve {}", &noise[40..]))),
+    ])
+}
+
+fn write_ledger(path: &Path, entries: u64) -> u64 {
+    let mut file = BufWriter::with_capacity(1 << 20, File::create(path).unwrap());
+    let mut head = Digest::ZERO;
+    let mut bytes = 0;
+    for seq in 0..entries {
+        let (kind, payload, task) = match seq {
+            0 => ("run.open", Object::of([("run_id", Value::from("bench"))]), String::new()),
+            _ => {
+                let kind = ["task.scheduled", "task.started", "task.completed"][(seq % 3) as usize];
+                (kind, payload(seq), format!("t{}", seq / 3))
+            }
+        };
+        let ts = 1_795_975_359.384_364 + seq as f64 * 0.537;
+        let (row, hash) = RowText::next(
+            &Kind::new(kind).unwrap(),
+            &TaskId::new(&task).unwrap(),
+            &payload,
+            (seq, &head),
+            0,
+            ts,
+        );
+        head = hash;
+        file.write_all(row.as_bytes()).unwrap();
+        file.write_all(b"\n").unwrap();
+        bytes += row.as_bytes().len() as u64 + 1;
+    }
+    file.flush().unwrap();
+    bytes
+}
+
+fn best(times: usize, mut work: impl FnMut()) -> Duration {
+    (0..times)
+        .map(|_| {
+            let start = Instant::now();
+            work();
+            start.elapsed()
+        })
+        .min()
+        .unwrap()
+}
+
+fn verify_rates(path: &Path, options: &Options) {
+    let file = File::open(path).unwrap();
+    let size = read::size(&file).unwrap();
+    let mut preimages = Vec::new();
+    let mut ends = Vec::new();
+    let rows = LedgerRows::new(None, |row: &Row<'_>, _: Place| {
+        preimages.extend_from_slice(row.preimage().as_bytes());
+        ends.push(preimages.len());
+    });
+    read::walk(&file, size, rows, LastLine::Settled).unwrap();
+    let count = ends.len() as f64;
+    let bare = best(5, || {
+        let mut from = 0;
+        for &end in &ends {
+            black_box(Digest::of(&preimages[from..end]));
+            from = end;
+        }
+    });
+    let verify = |threads| {
+        best(5, || {
+            let rows = LedgerRows::unvisited(None);
+            let outcome = read::walk_ledger(&file, size, rows, LastLine::Settled, threads).unwrap();
+            assert_eq!((outcome.end.entry, outcome.fault_count), (options.entries, 0));
+        })
+    };
+    let (one, two) = (verify(1), verify(2));
+    let rate = |time: Duration| count / time.as_secs_f64();
+    println!(
+        "bare SHA-256 of the preimages   {:>10.0} rows/s  ({:.0} bytes each)",
+        rate(bare),
+        preimages.len() as f64 / count
+    );
+    println!(
+        "verify, one thread              {:>10.0} rows/s  {:.2} of bare (goal 0.50)",
+        rate(one),
+        bare.as_secs_f64() / one.as_secs_f64()
+    );
+    println!(
+        "verify, two threads             {:>10.0} rows/s  {:.2} of one (goal 1.70)",
+        rate(two),
+        one.as_secs_f64() / two.as_secs_f64()
+    );
+    let command = best(3, || {
+        let status = Command::new(&options.binary)
+            .args(["--quiet", "ledger", "verify", "--file"])
+            .arg(path)
+            .status()
+            .unwrap();
+        assert!(status.success());
+    });
+    println!("waybill ledger verify, all cores{:>10.0} rows/s", rate(command));
+    if let Some((python, driver)) = &options.reference {
+        let seconds = reference_seconds(python, driver, path);
+        println!(
+            "the reference's verifier        {:>10.0} rows/s  ours on one thread is {:.0} times it (goal 25)",
+            count / seconds,
+            seconds / one.as_secs_f64()
+        );
+    }
+}
+
+/// Has the reference verify the ledger in a process that is already started.
+fn reference_seconds(python: &str, driver: &str, path: &Path) -> f64 {
+    let mut child = Command::new(python)
+        .arg(driver)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut input = child.stdin.take().unwrap();
+    let mut output = BufReader::new(child.stdout.take().unwrap());
+    let mut ask = |op: &str, arguments: String| {
+        writeln!(input, "{{\"id\":1,\"op\":\"{op}\",\"args\":{arguments}}}").unwrap();
+        input.flush().unwrap();
+        let mut line = String::new();
+        output.read_line(&mut line).unwrap();
+        line
+    };
+    let small = path.with_file_name("small.jsonl");
+    write_ledger(&small, 3);
+    ask("ledger.verify", format!("{{\"path\":\"{}\"}}", small.display()));
+    let start = Instant::now();
+    let answer = ask("ledger.verify", format!("{{\"path\":\"{}\"}}", path.display()));
+    let seconds = start.elapsed().as_secs_f64();
+    assert!(answer.contains("\"ok\":true") || answer.contains("\"ok\": true"), "{answer}");
+    drop(input);
+    child.wait().unwrap();
+    seconds
+}
+
+fn append_rates(folder: &Path, options: &Options) {
+    let row = [b'x'; 500];
+    let count = 400;
+    let path = folder.join("bare");
+    let bare = best(3, || {
+        let mut file = File::create(&path).unwrap();
+        for _ in 0..count {
+            file.write_all(&row).unwrap();
+            file.sync_data().unwrap();
+        }
+    });
+    println!("bare write + fdatasync          {:>10.0} a second", f64::from(count) / bare.as_secs_f64());
+    for (durability, lines) in [("entry", 400u32), ("group", 400_000), ("os", 400_000)] {
+        let mut input = Vec::new();
+        for seq in 0..u64::from(lines) {
+            let payload = Value::from(payload(seq));
+            let line = Object::of([
+                ("kind", Value::from("task.started")),
+                ("task_id", Value::from(format!("t{seq}"))),
+                ("payload", payload),
+            ]);
+            input.extend_from_slice(&waybill_verifier::json::ascii(&Value::from(line)));
+            input.push(b'\n');
+        }
+        let mut run = 0;
+        let took = best(3, || {
+            run += 1;
+            let run = format!("{durability}-{run}");
+            let waybill = |arguments: &[&str]| {
+                let mut command = Command::new(&options.binary);
+                command.current_dir(folder).args(["--quiet", "ledger"]).args(arguments);
+                command
+            };
+            assert!(waybill(&["open", &run]).status().unwrap().success());
+            let mut child = waybill(&["append", &run, "--stdin", "--durability", durability])
+                .stdin(Stdio::piped())
+                .stdout(Stdio::null())
+                .spawn()
+                .unwrap();
+            child.stdin.take().unwrap().write_all(&input).unwrap();
+            assert!(child.wait().unwrap().success());
+        });
+        let rate = f64::from(lines) / took.as_secs_f64();
+        let beside = match durability {
+            "entry" => {
+                let ratio = (took.as_secs_f64() / f64::from(lines)) / (bare.as_secs_f64() / f64::from(count));
+                format!("{ratio:.2} of a bare write + fdatasync (goal 1.30)")
+            }
+            "group" => String::from("(goal 100000)"),
+            _ => String::new(),
+        };
+        println!("append --durability {durability:<11} {rate:>10.0} a second  {beside}");
+    }
+}
+
+fn start_time(folder: &Path, options: &Options) {
+    let small = folder.join("small.jsonl");
+    write_ledger(&small, 20);
+    let took = best(20, || {
+        let status = Command::new(&options.binary)
+            .args(["--quiet", "ledger", "verify", "--file"])
+            .arg(&small)
+            .status()
+            .unwrap();
+        assert!(status.success());
+    });
+    println!("verify of a small ledger        {:>10.1} ms      (goal 20)", took.as_secs_f64() * 1e3);
+}
+
+fn peak_memory(folder: &Path, options: &Options) {
+    if options.big_gb == 0 {
+        return;
+    }
+    let path = folder.join("big.jsonl");
+    let bytes = write_ledger(&path, options.big_gb * 1_000_000_000 / 500);
+    let start = Instant::now();
+    let mut child = Command::new(&options.binary)
+        .args(["--quiet", "ledger", "verify", "--file"])
+        .arg(&path)
+        .spawn()
+        .unwrap();
+    let status_file = format!("/proc/{}/status", child.id());
+    let mut peak = 0;
+    while child.try_wait().unwrap().is_none() {
+        let text = fs::read_to_string(&status_file).unwrap_or_default();
+        let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        let kib: u64 = line.and_then(|line| line.trim().trim_end_matches(" kB").parse().ok()).unwrap_or(0);
+        peak = peak.max(kib);
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert!(child.wait().unwrap().success());
+    println!(
+        "verify of a {:.1} GB ledger: {:.1} s, peak memory {} MiB (goal 64)",
+        bytes as f64 / 1e9,
+        start.elapsed().as_secs_f64(),
+        peak / 1024
+    );
+}

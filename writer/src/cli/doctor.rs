@@ -1,0 +1,165 @@
+//! `waybill doctor`: what on this machine would break recording, and the mend.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::Command;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use waybill_verifier::json::{self, Object, Value};
+
+use super::Global;
+use super::exit::{Exit, Failure};
+use super::out::{self, Form};
+use crate::lock::Lock;
+use crate::project::Project;
+
+/// One thing that was looked at.
+struct Finding {
+    id: &'static str,
+    standing: Standing,
+    sentence: String,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Standing {
+    Well,
+    /// Recording works, something else will not.
+    Note,
+    /// Recording will fail or is not safe.
+    Ill,
+}
+
+impl Standing {
+    const fn word(self) -> &'static str {
+        match self {
+            Standing::Well => "OK",
+            Standing::Note => "NOTE",
+            Standing::Ill => "ILL",
+        }
+    }
+}
+
+pub(super) fn run(global: &Global) -> Result<Exit, Failure> {
+    let project = global.project()?;
+    let mut findings = vec![clock(), git(), linger(), folder(&project)];
+    findings.extend(ledgers(&project)?);
+    match global.form() {
+        Form::Json => {
+            let list = findings.iter().map(|finding| {
+                Value::from(Object::of([
+                    ("id", Value::from(finding.id)),
+                    ("standing", Value::from(finding.standing.word())),
+                    ("sentence", Value::from(finding.sentence.as_str())),
+                ]))
+            });
+            let document = Object::of([("findings", Value::from(list.collect::<Vec<_>>()))]);
+            let mut text = json::ascii_indented(&Value::from(document));
+            text.push(b'\n');
+            super::put(&text)?;
+        }
+        Form::Text | Form::Quiet => {
+            let shown = |finding: &&Finding| global.form() == Form::Text || finding.standing == Standing::Ill;
+            let lines: String = findings
+                .iter()
+                .filter(shown)
+                .map(|Finding { id, standing, sentence }| {
+                    format!("{:<4}  {id:<14}  {}\n", standing.word(), out::escape(sentence))
+                })
+                .collect();
+            super::put(lines.as_bytes())?;
+        }
+    }
+    let ill = findings.iter().any(|finding| finding.standing == Standing::Ill);
+    Ok(if ill { Exit::Failed } else { Exit::Done })
+}
+
+fn clock() -> Finding {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    // 2024-01-01: this program is younger.
+    let (standing, sentence) = if since < 1_704_067_200 {
+        (Standing::Ill, "the clock is before 2024: entries get wrong times; set it (timedatectl)")
+    } else {
+        (Standing::Well, "the clock is plausible")
+    };
+    Finding { id: "clock", standing, sentence: sentence.to_owned() }
+}
+
+fn git() -> Finding {
+    let version = Command::new("git").arg("--version").output();
+    let (standing, sentence) = match version {
+        Ok(output) if output.status.success() => {
+            (Standing::Well, String::from_utf8_lossy(&output.stdout).trim().to_owned())
+        }
+        _ => (
+            Standing::Note,
+            String::from(
+                "git does not run: recording works, anchors can't be fetched or pushed; install git",
+            ),
+        ),
+    };
+    Finding { id: "git", standing, sentence }
+}
+
+fn linger() -> Finding {
+    let found = |standing, sentence: &str| Finding { id: "linger", standing, sentence: sentence.to_owned() };
+    if !Path::new("/run/systemd/system").is_dir() {
+        return found(Standing::Note, "no systemd here: runs are not resumed at boot by a user unit");
+    }
+    let user = nix::unistd::User::from_uid(nix::unistd::getuid()).ok().flatten().map(|user| user.name);
+    match user {
+        Some(user) if Path::new("/var/lib/systemd/linger").join(&user).exists() => {
+            found(Standing::Well, "linger is on: user units start at boot")
+        }
+        _ => found(
+            Standing::Note,
+            "linger is off: user units start at login, not at boot; 'loginctl enable-linger' mends that",
+        ),
+    }
+}
+
+fn folder(project: &Project) -> Finding {
+    let records = project.root().join(".sdd");
+    let looked_at = if records.exists() { records } else { project.root().to_owned() };
+    let probe = looked_at.join(format!(".waybill-doctor-{}", std::process::id()));
+    let written = crate::durable::create(&probe, b"probe");
+    drop(fs::remove_file(&probe));
+    match written {
+        Ok(()) => Finding {
+            id: "folder",
+            standing: Standing::Well,
+            sentence: format!("{} can be written and synced", looked_at.display()),
+        },
+        Err(error) => Finding { id: "folder", standing: Standing::Ill, sentence: super::exit::chain(&error) },
+    }
+}
+
+fn ledgers(project: &Project) -> Result<Vec<Finding>, Failure> {
+    let mut findings = Vec::new();
+    for run in project.runs()? {
+        let path = project.ledger(&run);
+        if let Some(holder) = Lock::holder_of(&project.ledger_lock(&run)) {
+            let sentence = format!("run {run} is being recorded by {holder}");
+            findings.push(Finding { id: "lock", standing: Standing::Well, sentence });
+        }
+        if let Ok(metadata) = fs::symlink_metadata(&path)
+            && metadata.permissions().mode() & 0o077 != 0
+        {
+            let shown = path.display();
+            findings.push(Finding {
+                id: "mode",
+                standing: Standing::Ill,
+                sentence: format!("others can reach {shown}: 'chmod 600 {shown}' mends that"),
+            });
+        }
+        let aside = fs::read_dir(project.ledger_folder(&run)).into_iter().flatten().flatten();
+        let torn = aside.filter(|entry| entry.file_name().to_string_lossy().starts_with(".torn-")).count();
+        if torn > 0 {
+            let sentence = format!(
+                "run {run} has {torn} torn tails set aside: crashes; they may be deleted when understood"
+            );
+            findings.push(Finding { id: "torn", standing: Standing::Note, sentence });
+        }
+    }
+    Ok(findings)
+}

@@ -1,0 +1,122 @@
+//! Exit codes: the one place where an outcome becomes a number.
+
+use std::process::ExitCode;
+
+use waybill_verifier::report::Verdict;
+
+use crate::lock::LockError;
+use crate::log;
+
+/// How the program ends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Exit {
+    /// It did what was asked.
+    Done,
+    /// A check came to a verdict.
+    Verdict(Verdict),
+    /// The call's words are wrong.
+    Usage,
+    /// A fault of this program.
+    Internal,
+    /// A file can't be read or written.
+    Io,
+    /// Another process holds the lock.
+    Locked,
+    /// What was asked for is not there.
+    Absent,
+    /// The evidence does not allow what was asked.
+    Failed,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> ExitCode {
+        ExitCode::from(match exit {
+            Exit::Done => 0,
+            Exit::Verdict(verdict) => verdict.exit_code(),
+            Exit::Absent => 1,
+            Exit::Failed => 2,
+            Exit::Usage => 64,
+            Exit::Internal => 70,
+            Exit::Io => 74,
+            Exit::Locked => 75,
+        })
+    }
+}
+
+/// Why a command could not do what was asked: a line for people, and the code.
+#[derive(Debug)]
+pub struct Failure {
+    /// The code.
+    pub exit: Exit,
+    /// What, where, and what to do; one line.
+    pub message: String,
+}
+
+impl Failure {
+    pub(crate) fn usage(message: impl Into<String>) -> Failure {
+        Failure { exit: Exit::Usage, message: message.into() }
+    }
+
+    pub(crate) fn io(error: &dyn std::error::Error) -> Failure {
+        Failure { exit: Exit::Io, message: chain(error) }
+    }
+}
+
+impl From<crate::durable::Error> for Failure {
+    fn from(error: crate::durable::Error) -> Failure {
+        let mut failure = Failure::io(&error);
+        match error.kind() {
+            std::io::ErrorKind::NotFound => failure.exit = Exit::Absent,
+            std::io::ErrorKind::PermissionDenied => {
+                failure.message.push_str("; run as the user who owns it, or mend its mode");
+            }
+            std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => {
+                failure.message.push_str("; free some space, then try again");
+            }
+            _ => {}
+        }
+        failure
+    }
+}
+
+impl From<log::Error> for Failure {
+    fn from(error: log::Error) -> Failure {
+        let message = chain(&error);
+        let (exit, advice) = match &error {
+            log::Error::Absent(run) => (Exit::Absent, format!("; 'waybill ledger open {run}' starts one")),
+            log::Error::Damaged { fault, .. } => (
+                Exit::Failed,
+                format!(
+                    "; 'waybill ledger repair RUN --from-line {}' sets that line and the rest aside",
+                    fault.place.line
+                ),
+            ),
+            log::Error::Lock(LockError::Held { .. }) => {
+                (Exit::Locked, String::from("; wait for it to end, or leave --no-wait out"))
+            }
+            log::Error::TooLong { .. } => {
+                (Exit::Usage, String::from("; record a path or a hash instead of the content"))
+            }
+            log::Error::NoSuchLine { .. } | log::Error::StillDamaged(_) => (Exit::Usage, String::new()),
+            log::Error::NotRecorded { .. } | log::Error::Lock(_) | log::Error::File(_) => {
+                (Exit::Io, String::new())
+            }
+        };
+        Failure { exit, message: message + &advice }
+    }
+}
+
+/// An error and its sources, each said once.
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
+    let mut message = error.to_string();
+    let mut source = error.source();
+    while let Some(error) = source {
+        let text = error.to_string();
+        if !message.ends_with(&text) {
+            message.push_str(": ");
+            message.push_str(&text);
+        }
+        source = error.source();
+    }
+    message
+}

@@ -1,0 +1,212 @@
+//! `waybill explain`: what a check proves, what it does not, and what to do.
+
+use super::Global;
+use super::exit::{Exit, Failure};
+use super::out;
+use super::out::Form;
+use waybill_verifier::json::{self, Object, Value};
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// A check's id, a fault's name, or an exit code; without one, all are listed
+    #[arg(value_name = "CHECK|FAULT|CODE")]
+    name: Option<String>,
+}
+
+/// What there is to say of a check, fault or code.
+struct Entry {
+    name: &'static str,
+    means: &'static str,
+    does_not_mean: &'static str,
+    todo: &'static str,
+}
+
+macro_rules! entries {
+    ($($name:literal: $means:literal, not: $not:literal, $todo:literal;)*) => {
+        &[$(Entry { name: $name, means: $means, does_not_mean: $not, todo: $todo }),*]
+    };
+}
+
+const ENTRIES: &[Entry] = entries! {
+    "ledger.chain":
+        "Every row is a well-formed ledger row, its stated hash is the hash of its kind, payload, predecessor and task, and each row names the row before it, from genesis to the head.",
+        not: "That nothing was cut off at the end, that nobody rewrote the whole file, or when entries were written.",
+        "If it fails, the first fault names entry, line and byte. Get another copy (an anchor, a backup) and compare; only if there is none, 'waybill ledger repair'.";
+    "ledger.run":
+        "The chain's run.open names the run that was asked for, so it is no other run's ledger under this name.",
+        not: "Anything where it warns: a chain that names no run can be put in any run's place.",
+        "On a mismatch, look where the file came from. Start ledgers with 'waybill ledger open', which records the name.";
+    "ledger.canonical":
+        "Every row is written in the one canonical form.",
+        not: "A warning does not mean that a value was changed: the values still hash the same.",
+        "Find out which program rewrote the file (an editor, a formatter, a sync tool), and stop it.";
+    "ledger.expected_head":
+        "The last entry is the one whose hash you gave, so nothing is missing and nothing was added.",
+        not: "More than the hash you gave is worth: take it from somewhere the ledger's holder can't write.",
+        "If it fails, entries were cut off or added since, or it is another lineage: compare with the copy that has that head.";
+    "ledger.contains":
+        "The entry whose hash you gave is in this ledger, so this ledger goes on from it.",
+        not: "That nothing was cut off behind it.",
+        "If it fails, history was rewritten or it is another run: compare the copies.";
+    "ledger.compare":
+        "Two ledgers of one run are the same, or one goes on from the other.",
+        not: "Which of two diverged lineages is right: both hold.",
+        "On a divergence, somebody who knows the runs keeps one and sets the other aside.";
+    "step_journal.chain":
+        "Every step's hash covers its prompt, model, tool call and result, and each step names the one before it.",
+        not: "That nothing was cut off at the end, or when steps were taken.",
+        "If it fails, the first fault names step, line and byte.";
+    "step_journal.canonical":
+        "Every step is written in the one canonical form.",
+        not: "A warning does not mean that a value was changed.",
+        "Find out which program rewrote the file.";
+    "require.complete":
+        "You asked for a report in which nothing is left unchecked.",
+        not: "That what was checked holds: that is the other checks' word.",
+        "Give what the unchecked checks name as missing.";
+    "require.pinned":
+        "You asked that something outside the evidence vouches for it.",
+        not: "",
+        "Give --expected-head or --contains with a hash from elsewhere, or pin a signer.";
+    "require.anchored": "You asked that an anchor vouches for the evidence.", not: "",
+        "Check it against the repository that has its anchor.";
+    "require.hmac": "You asked that authentication tags are checked.", not: "",
+        "Give the HMAC key of the project that wrote it.";
+    "torn_tail":
+        "The last line is not complete: a crash or a full disk interrupted the write. The entry was never acknowledged, and everything before it holds.",
+        not: "That anything acknowledged is lost.",
+        "Nothing: the next open sets the torn bytes aside as .torn-<entry> and goes on.";
+    "interior_corruption":
+        "A line is not JSON although acknowledged rows stand in it or behind it: that is damage, not a crash.",
+        not: "Who did it, or what the line said.",
+        "Get another copy. If there is none, 'waybill ledger repair --from-line N' sets that line and the rest aside.";
+    "duplicate_key":
+        "An object names a key twice, so two readers may see two values.",
+        not: "Which of the two was meant.",
+        "Get another copy, and find out what wrote this one: no program of this project does.";
+    "malformed_row":
+        "The line is complete JSON but no row of this kind: a field is missing, of another type, against its pattern, or a limit is exceeded.",
+        not: "",
+        "Get another copy; the message names the field.";
+    "unknown_field":
+        "The row has a field that no hash covers, so anybody could have added it.",
+        not: "That the row's other fields were changed.",
+        "Get another copy, or find out which program adds it.";
+    "seq_mismatch":
+        "A row's number is not its place: rows are missing, doubled or moved, or the number was edited.",
+        not: "",
+        "Compare with another copy at that entry.";
+    "prev_hash_mismatch":
+        "A row names another predecessor than the row before it: rows were removed, inserted or taken from another chain.",
+        not: "",
+        "Compare with another copy at that entry.";
+    "entry_hash_mismatch":
+        "A row's content does not hash to what it states: kind, payload, predecessor or task was changed after it was written.",
+        not: "Which of them.",
+        "Compare with another copy at that entry.";
+    "step_hash_mismatch":
+        "A step's content does not hash to what it states: it was changed after it was written.",
+        not: "Which field.",
+        "Compare with another copy at that step.";
+    "run_id_mismatch":
+        "run.open names another run than the one that was asked for: this is another run's ledger.",
+        not: "",
+        "Look where the file came from.";
+    "diverged":
+        "Two ledgers of one run go different ways from the named entry on: the run was resumed twice.",
+        not: "Which of them is right.",
+        "Look at both from that entry on, and keep one; the other is set aside, never merged.";
+    "unhashed_fields_differ":
+        "Two ledgers have the same hashes but differ in `ts` or `redactions`, which no hash covers: one was edited.",
+        not: "Which.",
+        "Trust neither's time stamps.";
+    "0": "Done; or the verdict is verified, consistent, incomplete, degraded or empty.", not: "That a verdict is better than its word: read it, or use --require.", "Nothing.";
+    "1": "Absent: there is no such run, file or receipt.", not: "", "Check the name and --workdir.";
+    "2": "Failed: the evidence does not hold, or lacks a required assurance.", not: "", "Read the first failed check, and 'waybill explain' its id.";
+    "3": "Diverged: two lineages of one run.", not: "", "Compare them, and keep one.";
+    "64": "The arguments are wrong.", not: "", "Read the line, or --help.";
+    "70": "A fault of this program.", not: "", "Report it, with the line that it printed.";
+    "74": "A file can't be read or written. What was not acknowledged was not recorded.", not: "", "Read the line: it names the file and the system's reason.";
+    "75": "Another process holds the lock.", not: "", "Wait for it, or leave --no-wait out.";
+};
+
+pub(super) fn run(global: &Global, args: &Args) -> Result<Exit, Failure> {
+    let Some(name) = &args.name else {
+        let names: Vec<&str> = ENTRIES.iter().map(|entry| entry.name).collect();
+        super::put(format!("{}\n", names.join("\n")).as_bytes())?;
+        return Ok(Exit::Done);
+    };
+    let Some(entry) = ENTRIES.iter().find(|entry| entry.name == name) else {
+        let message =
+            format!("{} is no check, fault or exit code: 'waybill explain' lists them", out::escape(name));
+        return Err(Failure::usage(message));
+    };
+    match global.form() {
+        Form::Json => {
+            let document = Object::of([
+                ("name", Value::from(entry.name)),
+                ("means", Value::from(entry.means)),
+                ("does_not_mean", Value::from(entry.does_not_mean)),
+                ("to_do", Value::from(entry.todo)),
+            ]);
+            let mut text = json::ascii_indented(&Value::from(document));
+            text.push(b'\n');
+            super::put(&text)?;
+        }
+        Form::Text | Form::Quiet => {
+            let width = out::width();
+            let mut text = format!("{}\n", entry.name);
+            for (lead, body) in [("means", entry.means), ("not", entry.does_not_mean), ("to do", entry.todo)]
+            {
+                if !body.is_empty() {
+                    text.push_str(&paragraph(lead, body, width));
+                }
+            }
+            super::put(text.as_bytes())?;
+        }
+    }
+    Ok(Exit::Done)
+}
+
+/// `  lead   body`, with the body's lines below each other.
+fn paragraph(lead: &str, body: &str, width: usize) -> String {
+    const MARGIN: usize = 10;
+    let mut text = format!("\n  {lead:<7} ");
+    let mut at = MARGIN;
+    for word in body.split(' ') {
+        if at > MARGIN && at + word.chars().count() > width.saturating_sub(1) {
+            text.push('\n');
+            text.push_str(&" ".repeat(MARGIN));
+            at = MARGIN;
+        }
+        text.push_str(word);
+        text.push(' ');
+        at += word.chars().count() + 1;
+    }
+    format!("{}\n", text.trim_end())
+}
+
+#[cfg(test)]
+mod tests {
+    use waybill_verifier::chain::FaultKind;
+
+    use super::ENTRIES;
+
+    #[test]
+    fn every_fault_of_a_ledger_is_explained() {
+        for kind in [
+            FaultKind::TornTail,
+            FaultKind::InteriorCorruption,
+            FaultKind::DuplicateKey,
+            FaultKind::MalformedRow,
+            FaultKind::UnknownField,
+            FaultKind::SeqMismatch,
+            FaultKind::PrevHashMismatch,
+            FaultKind::EntryHashMismatch,
+            FaultKind::StepHashMismatch,
+            FaultKind::RunIdMismatch,
+        ] {
+            assert!(ENTRIES.iter().any(|entry| entry.name == kind.name()), "{kind}");
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! The command line: arguments in, one of [`exit::Exit`] out. One file a command group.
+
+mod completions;
+mod doctor;
+pub mod exit;
+mod explain;
+mod ledger;
+mod out;
+mod recording;
+mod status;
+mod table;
+mod verify;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::project::Project;
+use exit::{Exit, Failure};
+use out::Form;
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0  done; or verified, consistent, incomplete, degraded, empty
+  1  absent: there is no such run, file or receipt
+  2  failed: the evidence does not hold
+  3  diverged: two lineages of one run
+  64 wrong arguments   70 internal   74 I/O   75 lock held";
+
+const EXAMPLES: &str = "\
+Examples:
+  waybill ledger open goal-42
+  waybill ledger append goal-42 --kind task.scheduled --task t0 --payload '{\"why\":\"nightly\"}'
+  waybill ledger state goal-42
+  waybill verify goal-42
+  waybill verify ./evidence/000000.jsonl --json";
+
+/// A flight recorder for long runs: record, recover, verify.
+#[derive(Debug, Parser)]
+#[command(
+    name = "waybill",
+    version,
+    about = "A flight recorder for long runs of agents and jobs: record, recover, verify",
+    after_help = format!("{EXAMPLES}\n\n{EXIT_CODES}"),
+    propagate_version = true,
+    disable_help_subcommand = true
+)]
+struct Cli {
+    #[command(flatten)]
+    global: Global,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Clone, Debug, Args)]
+struct Global {
+    /// The project's folder; its records are in .sdd below it
+    #[arg(long, global = true, value_name = "DIR", default_value = ".")]
+    workdir: PathBuf,
+    /// This user's own records [default: $WAYBILL_DATA_DIR, else XDG state]
+    #[arg(long, global = true, value_name = "DIR")]
+    data_dir: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long, global = true)]
+    json: bool,
+    /// Print nothing on success
+    #[arg(long, short, global = true, conflicts_with = "json")]
+    quiet: bool,
+}
+
+impl Global {
+    fn form(&self) -> Form {
+        match (self.json, self.quiet) {
+            (true, _) => Form::Json,
+            (_, true) => Form::Quiet,
+            _ => Form::Text,
+        }
+    }
+
+    fn project(&self) -> Result<Project, Failure> {
+        if self.workdir.is_dir() {
+            Ok(Project::at(&self.workdir))
+        } else {
+            let shown = self.workdir.display();
+            Err(Failure::usage(format!("--workdir {shown} is no folder: give an existing one")))
+        }
+    }
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Record a run's task graph, and read it back
+    #[command(subcommand)]
+    Ledger(ledger::Command),
+    /// Check evidence: a run's name, a ledger or a journal file
+    Verify(verify::Args),
+    /// Say what a check or a fault means, and what to do
+    Explain(explain::Args),
+    /// Show the runs of this project
+    Status,
+    /// Look for what on this machine would break recording, and how to mend it
+    Doctor,
+    /// Print a completion script for a shell
+    Completions(completions::Args),
+}
+
+/// Runs the program on the process's arguments.
+#[must_use]
+pub fn main() -> ExitCode {
+    std::panic::set_hook(Box::new(|panic| {
+        // The message may hold evidence or a secret; the place is enough to find the fault.
+        let place = panic.location().map(|at| format!(" at {}:{}", at.file(), at.line()));
+        out::say(&format!("internal error{}: please report it", place.unwrap_or_default()));
+        std::process::exit(70);
+    }));
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return usage(&error),
+    };
+    match run(&cli) {
+        Ok(exit) => exit.into(),
+        Err(failure) => {
+            out::say(&failure.message);
+            failure.exit.into()
+        }
+    }
+}
+
+/// Help and version go to standard output and are a success; anything else is one line that
+/// says what to do.
+fn usage(error: &clap::Error) -> ExitCode {
+    use clap::error::ErrorKind;
+    match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+            let text = error.render().ansi().to_string();
+            match out::put(text.as_bytes()) {
+                Ok(()) => Exit::Done.into(),
+                Err(_) => Exit::Io.into(),
+            }
+        }
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            out::say("a command is missing: 'waybill --help' lists them");
+            drop(error.print());
+            Exit::Usage.into()
+        }
+        _ => {
+            let text = error.render().to_string();
+            let said: Vec<&str> = text
+                .lines()
+                .map(str::trim)
+                .filter(|line| {
+                    !line.is_empty() && !line.starts_with("Usage:") && !line.starts_with("For more")
+                })
+                .collect();
+            let line = said.join("; ");
+            out::say(&format!("{} (see --help)", line.trim_start_matches("error: ")));
+            Exit::Usage.into()
+        }
+    }
+}
+
+fn run(cli: &Cli) -> Result<Exit, Failure> {
+    match &cli.command {
+        Command::Ledger(command) => ledger::run(&cli.global, command),
+        Command::Verify(args) => verify::run(&cli.global, args),
+        Command::Explain(args) => explain::run(&cli.global, args),
+        Command::Status => status::run(&cli.global),
+        Command::Doctor => doctor::run(&cli.global),
+        Command::Completions(args) => completions::run(args),
+    }
+}
+
+fn put(bytes: &[u8]) -> Result<(), Failure> {
+    out::put(bytes).map_err(|error| Failure {
+        exit: Exit::Io,
+        message: format!("can't write to standard output: {error}"),
+    })
+}

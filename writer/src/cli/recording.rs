@@ -1,0 +1,190 @@
+//! What the commands that record share: the scrubber, the payload, the lock's words.
+
+use std::io::Read;
+use std::path::Path;
+
+use clap::ValueEnum;
+use waybill_verifier::chain::MAX_LINE;
+use waybill_verifier::id::{Kind, RunId, TaskId};
+use waybill_verifier::json::{self, MAX_DEPTH, Object, Value};
+
+use super::exit::{Exit, Failure};
+use super::out;
+use crate::durable::{Sync, open_regular};
+use crate::lock::Wait;
+use crate::log::{Ledger, Missing, Recorded, Transition};
+use crate::project::Project;
+use crate::redact::Scrubber;
+use crate::scrub;
+
+/// Options of every command that records.
+#[derive(Clone, Debug, clap::Args)]
+pub(super) struct Options {
+    /// When an entry counts as recorded
+    #[arg(long, value_enum, default_value_t = Durability::Entry)]
+    pub(super) durability: Durability,
+    /// Scrub what matches this regular expression too (repeatable)
+    #[arg(long, value_name = "REGEX")]
+    redact_pattern: Vec<String>,
+    /// Fail with code 75 if another process records this run
+    #[arg(long)]
+    no_wait: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(super) enum Durability {
+    /// On disk, each entry by itself
+    Entry,
+    /// On disk, all that wait with one sync
+    Group,
+    /// With the kernel: survives this process, not a power cut
+    Os,
+}
+
+impl Durability {
+    pub(super) fn sync(self) -> Sync {
+        match self {
+            Durability::Entry | Durability::Group => Sync::Data,
+            Durability::Os => Sync::None,
+        }
+    }
+}
+
+impl Options {
+    pub(super) fn wait(&self) -> Wait {
+        if self.no_wait { Wait::No } else { Wait::Yes }
+    }
+
+    pub(super) fn scrubber(&self) -> Result<Scrubber, Failure> {
+        let home = std::env::var("HOME").ok();
+        let variables = std::env::vars_os()
+            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+        let mut builder = Scrubber::builder().home(home.as_deref()).env(variables);
+        for pattern in &self.redact_pattern {
+            builder = builder
+                .pattern(pattern)
+                .map_err(|error| Failure::usage(format!("--redact-pattern: {error}")))?;
+        }
+        Ok(builder.build())
+    }
+
+    /// Opens the ledger, and says what opening had to do.
+    pub(super) fn open(&self, project: &Project, run: &RunId, missing: Missing) -> Result<Ledger, Failure> {
+        let waiting =
+            |holder: &str| out::say(&format!("waiting for the lock of run {run}, held by {holder}"));
+        let ledger = Ledger::open(project, run, missing, self.wait(), waiting)?;
+        if let Some(torn) = ledger.set_aside() {
+            out::say(&format!(
+                "entry {} was being written when a crash came, and was never acknowledged: its {} bytes \
+                 were set aside as {}",
+                torn.entry,
+                torn.length,
+                torn.path.display()
+            ));
+        }
+        Ok(ledger)
+    }
+}
+
+/// A payload argument: JSON, `@file`, or `-` for standard input.
+pub(super) fn payload(argument: &str) -> Result<Object, Failure> {
+    let bytes = match argument.strip_prefix('@') {
+        _ if argument == "-" => {
+            let mut bytes = Vec::new();
+            let limit = u64::try_from(MAX_LINE).unwrap_or(u64::MAX);
+            std::io::stdin().take(limit + 1).read_to_end(&mut bytes).map_err(|error| Failure {
+                exit: Exit::Io,
+                message: format!("can't read standard input: {error}"),
+            })?;
+            bytes
+        }
+        Some(path) => read_limited(Path::new(path))?,
+        None => argument.as_bytes().to_vec(),
+    };
+    object(&bytes).map_err(|reason| Failure::usage(format!("--payload: {reason}")))
+}
+
+fn read_limited(path: &Path) -> Result<Vec<u8>, Failure> {
+    let file = open_regular(path)?;
+    let mut bytes = Vec::new();
+    let limit = u64::try_from(MAX_LINE).unwrap_or(u64::MAX);
+    file.take(limit + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|source| crate::durable::Error::new("can't read", path, source))?;
+    Ok(bytes)
+}
+
+fn object(bytes: &[u8]) -> Result<Object, String> {
+    if bytes.len() > MAX_LINE {
+        return Err(format!("longer than {MAX_LINE} bytes"));
+    }
+    match json::parse(bytes) {
+        Ok(value @ Value::Object(_)) if depth(&value) >= MAX_DEPTH => {
+            Err(format!("nested deeper than {} levels", MAX_DEPTH - 1))
+        }
+        Ok(Value::Object(object)) => Ok(object),
+        Ok(_) => Err(String::from("not a JSON object, as {\"why\":\"nightly\"}")),
+        // The text itself may hold a secret, so only its place is said.
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// How deep a value nests; the parser's limit bounds the recursion.
+fn depth(value: &Value) -> usize {
+    match value {
+        Value::Array(items) => 1 + items.iter().map(depth).max().unwrap_or(0),
+        Value::Object(object) => 1 + object.iter().map(|(_, value)| depth(value)).max().unwrap_or(0),
+        _ => 0,
+    }
+}
+
+/// A transition as `append` takes it, scrubbed; `run` is the run it is for.
+pub(super) fn transition(
+    scrubber: &Scrubber,
+    run: &RunId,
+    kind: Kind,
+    task_id: TaskId,
+    payload: Object,
+) -> Result<Transition, String> {
+    if kind.as_str() == "run.open" {
+        match payload.get("run_id") {
+            Some(id) if id.as_str() == Some(run.as_str()) => {}
+            _ => return Err(format!("run.open must have \"run_id\":\"{run}\" in its payload")),
+        }
+    }
+    let (payload, redactions) = scrub::object(scrubber, payload);
+    Ok(Transition { kind, task_id, payload, redactions })
+}
+
+/// One line of `append --stdin`: an object with `kind`, and `task_id` and `payload` if any.
+pub(super) fn transition_line(scrubber: &Scrubber, run: &RunId, line: &[u8]) -> Result<Transition, String> {
+    let mut object = object(line)?;
+    let string = |value: Option<Value>, name: &str| match value {
+        None => Ok(None),
+        Some(value) => match value.as_str() {
+            Some(text) => Ok(Some(text.to_owned())),
+            None => Err(format!("`{name}` is not a string")),
+        },
+    };
+    let kind = string(object.remove("kind"), "kind")?.ok_or("`kind` is missing")?;
+    let task_id = string(object.remove("task_id"), "task_id")?.unwrap_or_default();
+    let payload = match object.remove("payload") {
+        None => Object::default(),
+        Some(Value::Object(payload)) => payload,
+        Some(_) => return Err(String::from("`payload` is not an object")),
+    };
+    if !object.is_empty() {
+        return Err(String::from("a transition has `kind`, `task_id` and `payload`, and no other field"));
+    }
+    let kind = Kind::new(&kind).map_err(|error| error.to_string())?;
+    let task_id = TaskId::new(&task_id).map_err(|error| error.to_string())?;
+    transition(scrubber, run, kind, task_id, payload)
+}
+
+/// The acknowledgement of an entry, as a JSON object.
+pub(super) fn acknowledgement(recorded: &Recorded) -> Value {
+    Value::from(Object::of([
+        ("seq", Value::from(recorded.seq)),
+        ("entry_hash", Value::from(recorded.entry_hash.to_hex())),
+    ]))
+}
