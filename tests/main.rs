@@ -1,1 +1,10 @@
-//! End-to-end tests.
+//! The end-to-end tests: the binary as its users run it.
+#![allow(clippy::unwrap_used, unreachable_pub, clippy::print_stderr, clippy::print_stdout, reason = "tests")]
+
+mod cli;
+mod crash;
+mod faults;
+mod flips;
+mod help;
+mod secrets;
+mod vectors;

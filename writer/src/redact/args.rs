@@ -256,7 +256,7 @@ fn next_word(scan: &Scan<'_>, from: usize, end: usize) -> Option<Range<usize>> {
         return None;
     }
     if let Some(quote) = scan.quote(start) {
-        let (close, _) = scan.content_end(&quote);
+        let (close, _) = scan.content(&quote);
         return Some(quote.after..close.min(end).max(quote.after)).filter(|word| word.end <= scan.text.len());
     }
     let close =

@@ -6,7 +6,7 @@ use regex::bytes::Regex;
 
 use super::needles::{Action, Needles};
 use super::scan::Scan;
-use super::{MARKER, Scrubber, args, assign, keyblock, names, tokens, values, wire};
+use super::{MARKER, Scrubber, args, assign, header, keyblock, names, tokens, values, wire};
 
 /// A shorter value is too likely to occur by chance.
 const LITERAL_MIN: usize = 6;
@@ -24,6 +24,7 @@ impl Builder {
         let mut needles = Needles::new();
         tokens::add_needles(&mut needles);
         assign::add_needles(&mut needles);
+        header::add_needles(&mut needles);
         wire::add_needles(&mut needles);
         keyblock::add_needles(&mut needles);
         args::add_needles(&mut needles);

@@ -5,7 +5,7 @@
 //! | module | what it knows |
 //! | --- | --- |
 //! | `tokens` | the shapes that providers gave their tokens: `ghp_…`, `AKIA…`, `xoxb-…` |
-//! | `assign`, `names`, `values` | names that mean secrets, how a value stands beside one, and what is no value |
+//! | `assign`, `names`, `extent`, `values`, `header` | names that mean secrets, how a value stands beside one, and what is no value |
 //! | `wire` | URL credentials, authentication schemes, JSON Web Tokens |
 //! | `keyblock` | private key blocks, whole, escaped or cut off |
 //! | `args` | command lines, where a word's place tells what it is |
@@ -23,6 +23,8 @@
 mod args;
 mod assign;
 mod builder;
+mod extent;
+mod header;
 mod keyblock;
 mod names;
 mod needles;

@@ -146,9 +146,20 @@ impl<'t> Scan<'t> {
         from + rest.iter().position(|byte| !of(*byte)).unwrap_or(rest.len())
     }
 
-    /// The first offset after spaces and tabs.
+    /// The first offset after spaces, tabs and colour codes (`ESC[31m`, also with the escape spelled out).
     pub(super) fn skip_blanks(&self, from: usize) -> usize {
-        self.skip(from, |byte| matches!(byte, b' ' | b'\t'))
+        let mut at = from;
+        loop {
+            at = self.skip(at, |byte| matches!(byte, b' ' | b'\t'));
+            let escapes = [&b"\x1b["[..], br"\u001b[", br"\x1b[", br"\033[", br"\e["];
+            let Some(escape) = escapes.iter().find(|escape| self.starts(at, escape)) else { return at };
+            let code = at + escape.len();
+            let end = self.skip(code, |byte| byte.is_ascii_digit() || byte == b';');
+            if end - code > 16 || !matches!(self.byte(end), Some(b'm' | b'K')) {
+                return at;
+            }
+            at = end + 1;
+        }
     }
 
     /// The end of the line that `from` is in; an escaped line end (`\n` as two bytes) counts.
@@ -222,47 +233,62 @@ impl<'t> Scan<'t> {
         }
     }
 
-    /// An opening quote at `at`: its offset after the quote, the quote, and how many backslashes escape it.
+    /// An opening quote at `at`, bare, escaped by backslashes, or spelled out.
     pub(super) fn quote(&self, at: usize) -> Option<Quote> {
-        let mark = self.skip(at, |byte| byte == b'\\');
-        let escapes = mark - at;
-        match self.byte(mark) {
-            Some(mark_byte @ (b'"' | b'\'' | b'`')) if escapes < 16 => {
-                Some(Quote { after: mark + 1, mark: mark_byte, escapes })
-            }
-            _ => None,
+        let marked = self.skip(at, |byte| byte == b'\\');
+        let escapes = marked - at;
+        if let Some(mark @ (b'"' | b'\'' | b'`')) = self.byte(marked) {
+            return (escapes < 16).then_some(Quote { after: marked + 1, mark, escapes, spelled: None });
         }
+        let from = marked - escapes.min(1);
+        let spelled = SPELLED.into_iter().find(|quote| self.starts(from, quote))?;
+        Some(Quote { after: from + spelled.len(), mark: 0, escapes: 0, spelled: Some(spelled) })
     }
 
-    /// Where the content that `quote` opened ends, and whether a closing quote was there; without one, its line's end.
-    pub(super) fn content_end(&self, quote: &Quote) -> (usize, bool) {
+    /// Where the content that `quote` opened ends, and what is behind the closing quote; without one, its line's end.
+    pub(super) fn content(&self, quote: &Quote) -> (usize, Option<usize>) {
+        let rest = self.text.get(quote.after..).unwrap_or_default();
         let level = 2 * (quote.escapes + 1);
         let mut escapes = 0;
-        for (index, byte) in self.text[quote.after..].iter().enumerate() {
+        for (index, byte) in rest.iter().enumerate() {
             let at = quote.after + index;
             match *byte {
+                b'\n' | b'\r' => return (at, None),
+                first
+                    if quote
+                        .spelled
+                        .is_some_and(|spelled| spelled[0] == first && rest[index..].starts_with(spelled)) =>
+                {
+                    return (at, quote.spelled.map(|spelled| at + spelled.len()));
+                }
                 b'\\' => {
                     escapes += 1;
                     continue;
                 }
-                b'\n' | b'\r' => return (at, false),
                 // `\"` inside "…" is content; `\"` closes \"…\", and so does a bare `"` that ends the text around it.
                 mark if mark == quote.mark
                     && (escapes < quote.escapes || escapes % level == quote.escapes) =>
                 {
-                    return (at - escapes.min(quote.escapes), true);
+                    return (at - escapes.min(quote.escapes), Some(at + 1));
                 }
                 _ => {}
             }
             escapes = 0;
         }
-        (self.text.len(), false)
+        (self.text.len().max(quote.after), None)
     }
 }
 
+/// Quotes as URLs, HTML and strings spell them.
+const SPELLED: [&[u8]; 9] =
+    [b"%22", b"%27", b"&quot;", b"&#34;", b"&#39;", br"\u0022", br"\u0027", br"\x22", br"\x27"];
+
 /// An opening quote.
+#[derive(Clone, Copy)]
 pub(super) struct Quote {
     pub(super) after: usize,
+    /// 0 if it is spelled out.
     pub(super) mark: u8,
     pub(super) escapes: usize,
+    pub(super) spelled: Option<&'static [u8]>,
 }

@@ -148,7 +148,7 @@ static TOKENS: &[Token] = &[
     // Keys and hashed passwords.
     token("AGE-SECRET-KEY- AGE-PLUGIN-", &WORD, 40),
     token("$2a$ $2b$ $2y$", &CRYPT, 50).after(Left::Anything),
-    token("$argon2id$ $argon2i$ $argon2d$ $scrypt$ $pbkdf2- $y$ $6$ $5$", &CRYPT, 24).after(Left::Anything),
+    token("$argon2id$ $argon2i$ $argon2d$ $scrypt$ $pbkdf2- $y$ $6$ $5$ $1$ $apr1$", &CRYPT, 24).after(Left::Anything),
 ];
 
 /// Twilio's key and account ids are two letters and 32 hex digits; a needle takes the first digit too.

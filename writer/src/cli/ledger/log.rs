@@ -36,25 +36,28 @@ pub(super) fn show(global: &Global, run: &RunId, follow: bool, last: Option<usiz
 
     let mut file = open()?;
     let mut read = 0;
+    let mut first_look = true;
     let ready = RefCell::new(Vec::new());
     let visit = |row: &Row<'_>, _: Place| ready.borrow_mut().push(line.of(row));
     let mut walk = Walk::new(LedgerRows::new(Some(run), visit));
     loop {
         let grown = push_new(&mut walk, &file, &mut read).map_err(unreadable)?;
         let lines = ready.take();
-        match last {
-            // Only the first look is cut to the last entries; what comes later is all shown.
-            Some(count) if !grown.caught_up => {
+        // Only the first look is cut to the last entries; what comes later is all shown.
+        match last.filter(|_| first_look) {
+            Some(count) => {
                 held.extend(lines);
-                while held.len() > count {
-                    held.pop_front();
+                held.drain(..held.len().saturating_sub(count));
+                if grown.caught_up {
+                    super::super::put(held.drain(..).collect::<String>().as_bytes())?;
                 }
             }
-            _ => super::super::put((held.drain(..).collect::<String>() + &lines.concat()).as_bytes())?,
+            None => super::super::put(lines.concat().as_bytes())?,
         }
         if !grown.caught_up {
             continue;
         }
+        first_look = false;
         if !follow {
             break;
         }
@@ -128,14 +131,18 @@ impl Lines {
             count => format!(" [{count} redacted]"),
         };
         let payload = if row.payload == "{}" { "" } else { row.payload };
+        // A narrow terminal gets the age alone, and shorter names.
+        let time = if self.width < 90 { String::new() } else { format!("{time:<14}  ") };
+        let wide = (self.width / 6).clamp(6, 16);
+        let task = cut(&escape(task), wide.max(self.width.saturating_sub(60)));
+        let lead = format!("{:>6}  {time}{age:>5}  {task:<wide$}  ", row.seq);
+        let room = self.width.saturating_sub(lead.chars().count());
+        let kind = cut(row.kind, room);
         let style = kind_style(row.kind);
-        let lead = format!("{:>6}  {time:<14}  {age:>7}  {:<16}  ", row.seq, escape(task));
-        let kind = escape(row.kind);
-        let room = self.width.saturating_sub(lead.chars().count() + kind.len().max(16) + redacted.len() + 2);
-        format!("{lead}{style}{kind:<16}{style:#}{redacted}  {}", cut(&escape(payload), room))
-            .trim_end()
-            .to_owned()
-            + "\n"
+        let rest = format!("{redacted}  {}", escape(payload));
+        let rest = cut(rest.trim_end(), room.saturating_sub(kind.len().max(16)));
+        let pad = " ".repeat(if rest.is_empty() { 0 } else { 16usize.saturating_sub(kind.len()) });
+        format!("{lead}{style}{kind}{style:#}{pad}{rest}\n")
     }
 
     fn age(&self, at: Timestamp) -> String {

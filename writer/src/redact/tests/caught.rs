@@ -234,7 +234,9 @@ fn assignments_go_in_every_form() {
         "\"{\\\\\\\"apiKey\\\\\\\":\\\\\\\"«x y»\\\\\\\"}\"",
         "{\"db_password\":\"«x»\", \"apiKey\":\"«y»\", \"clientSecret\":\"«z»\"}",
         "{\"pass\":\"«hunter2»\"}",
-        "{\"password\": [\"«a\",\"b»\"], \"k\": 1}",
+        "{\"password\": [\"«a»\",\"«b»\"], \"k\": 1}",
+        "{\"passwords\":[\"«a»\",{\"old\":\"«b»\",\"n\":1}],\"k\":\"v\"}",
+        "\"{\\\"tokens\\\":1,\\\"secrets\\\":[\\\"«a»\\\"]}\"",
         "{\"password\":\n  \"«x»\"\n}",
         "{\"password\": «123456»}",
         "{\"name\":\"DB_PASSWORD\",\"value\":\"«hunter2»\"}",
@@ -276,6 +278,22 @@ fn assignments_go_in_every_form() {
         "mysql -u root -p«hunter2» db",
         "mnemonic: «legal winner thank year wave»",
         "error: bad password \"«hunter2»\" for u",
+        // spelled-out quotes, colour codes, wrappers
+        "password&quot;:&quot;«x y»&quot;,",
+        "body=%22password%22%3A%22«x»%22%2C",
+        "\\u0022password\\u0022:\\u0022«x»\\u0022",
+        "password: \u{1b}[32m«hunter2»\u{1b}[0m",
+        "\u{1b}[34;1m\"password\"\u{1b}[0m\u{1b}[1;39m:\u{1b}[0m \u{1b}[0;32m\"«x»\"\u{1b}[0m",
+        "password\\u001b[0m=\\u001b[32m«hunter2»\\u001b[0m",
+        "Config { token: Some(\"«y»\"), password: Secret(\"«x»\") }",
+        "Config { token: Some(Secret(\"«y»\")) }",
+        "password: &pw «hunter2»\n",
+        "password: !!str «hunter2»\n",
+        "$p = ConvertTo-SecureString \"«x»\" -AsPlainText -Force",
+        "ConvertTo-SecureString -String '«x»' -AsPlainText",
+        "{\"auths\":{\"r.io\":{\"auth\":\"«dXNlcjpwYXNz»\"}}}",
+        "{\\\"auth\\\":\\\"«dXNlcjpwYXNz»\\\"}",
+        "htpasswd line u:«$apr1$lZL6V/ci$eIMz/iKDkbtys/uU7LEK00»",
     ];
     check(&scrubber(), rows);
 }
