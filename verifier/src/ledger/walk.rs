@@ -59,6 +59,12 @@ impl<F: FnMut(&Row<'_>, Place)> LedgerRows<F> {
         }
     }
 
+    /// The rows that go on behind `entries` rows that hold, of which the last has the hash `head`.
+    pub(crate) fn after(run: Option<&RunId>, entries: u64, head: Digest, visit: F) -> LedgerRows<F> {
+        let link = Link { seq: Some(entries), prev: Some(head.hex()), head, ..Link::default() };
+        LedgerRows { link, ..LedgerRows::new(run, visit) }
+    }
+
     /// Looks for the entries with these hashes on the way.
     #[must_use]
     pub fn looking_for(mut self, hashes: impl IntoIterator<Item = Digest>) -> Self {
