@@ -33,6 +33,7 @@
 //!
 //! Does not prove that the anchor is the latest one, nor who made it or when.
 
+pub mod bundle;
 mod commit;
 mod finding;
 mod history;
@@ -40,6 +41,7 @@ mod judge;
 mod layout;
 mod meta;
 mod object;
+mod pack;
 mod read;
 mod rows;
 mod tree;
@@ -49,6 +51,7 @@ pub use commit::{IDENT, MAX_COMMIT, anchor_message, squash_message};
 pub use layout::{Builder, CHUNK_ROWS, Chunk, Layout, LayoutError, MAX_CHUNK, squash_commit};
 pub use meta::MAX_META;
 pub use object::{Collision, Found, ID_LEN, ObjectId, ObjectKind};
+pub use pack::{MAX_DELTAS, MAX_OBJECT, MAX_OBJECTS, MAX_TOTAL, Pack, PackError};
 pub use read::Completeness;
 pub use tree::{MAX_CHUNKS, MAX_TREE, META_NAME, chunk_name};
 pub use verify::{Expect, HISTORY_LIMIT, Target, verify};
