@@ -60,7 +60,7 @@ pub(super) fn walk<E>(
                 let said = format!("the previous anchor {parent} is not there: the history is cut off");
                 return end(Err(of_child(Finding::not_checked(said))));
             }
-            Err(finding) => return end(Err(finding.of_commit(&parent))),
+            Err(finding) => return end(Err(finding.at(&parent.to_hex(), None))),
         };
         let same = commit.tree == child.tree && body.clean_rows();
         let read = if same {

@@ -186,7 +186,9 @@ impl Anchored<'_> {
 const COMMIT_HOLDS: &str = "author, committer, message and parents are as the writer of anchors makes them";
 
 fn not_read<T>() -> Result<T, Finding> {
-    Err(Finding::not_checked(String::from("what it needs could not be read: see the checks that failed")))
+    Err(Finding::not_checked(String::from(
+        "what it needs could not be read: see the first check that did not pass",
+    )))
 }
 
 /// The judgement as a check of a report.

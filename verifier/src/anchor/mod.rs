@@ -35,6 +35,7 @@
 
 pub mod bundle;
 mod commit;
+mod delta;
 mod finding;
 mod history;
 mod judge;

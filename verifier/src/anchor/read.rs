@@ -101,7 +101,10 @@ impl CommitRead {
     pub(super) fn of(id: ObjectId, bytes: Vec<u8>) -> Result<CommitRead, Finding> {
         match Commit::parse(&bytes) {
             Ok(Commit { tree, parents, .. }) => Ok(CommitRead { id, tree, parents, bytes }),
-            Err(said) => Err(Finding::fault(FaultKind::CommitMismatch, format!("not a commit: {said}"))),
+            Err(said) => Err(Finding::fault(
+                FaultKind::CommitMismatch,
+                format!("{id} is not a commit as git writes one: {said}"),
+            )),
         }
     }
 

@@ -12,7 +12,7 @@ use super::judge::{Anchored, check};
 use super::object::{Found, ObjectId};
 use super::read::{Body, CommitRead, Completeness, Known, Store};
 use super::rows::RowsRead;
-use crate::chain::Place;
+use crate::chain::{FaultKind, Place};
 use crate::hash::Digest;
 use crate::id::RunId;
 use crate::json::{Object, Value};
@@ -125,21 +125,15 @@ fn report(
 
 /// The report on a commit that could not be read.
 fn unread(target: &Target<'_>, finding: &Finding) -> Report {
-    let mut checks = Vec::new();
-    let broken = |id| {
-        id == if finding.fault == Some(crate::chain::FaultKind::CommitMismatch) {
-            "anchor.commit"
-        } else {
-            "anchor.objects"
-        }
+    let broken = match finding.fault {
+        Some(FaultKind::CommitMismatch) => "anchor.commit",
+        _ => "anchor.objects",
     };
-    for id in super::CHECKS {
-        checks.push(if broken(id) {
-            finding.check(id)
-        } else {
-            Check::new(id, Status::NotChecked, "the anchor's commit could not be read")
-        });
-    }
+    let check = |id| match id == broken {
+        true => finding.check(id),
+        false => Check::new(id, Status::NotChecked, "the anchor's commit could not be read"),
+    };
+    let mut checks: Vec<_> = super::CHECKS.map(check).into();
     checks.extend(expectations(target, None));
     let facts = Object::of([("commit", Value::from(target.commit.to_hex()))]);
     report(target, checks, facts, None, Voucher::None)
@@ -238,20 +232,14 @@ fn summary(target: &Target<'_>, verdict: Verdict, checks: &[Check], rows: Option
 fn does_not_establish(verdict: Verdict) -> Vec<String> {
     let mut lines = vec![
         String::from(
-            "when entries were written or anchored: no hash or signature covers a time that is checked",
+            "when entries were written or anchored: no hash covers `ts`, and a commit's times are free",
         ),
-        String::from(
-            "who made the anchor: author and committer are what its writer says, signatures are not looked at",
-        ),
+        String::from("who made the anchor: its author is what its writer says, signatures are not looked at"),
         String::from("that what the entries say happened"),
     ];
     if verdict != Verdict::Verified {
-        lines.insert(
-            0,
-            String::from(
-                "that this is the latest anchor: give --expected-head or --expected-commit, or compare with a remote",
-            ),
-        );
+        let latest = "that this is the latest anchor: give --expected-head or --expected-commit, or --remote";
+        lines.insert(0, String::from(latest));
     }
     lines
 }
