@@ -219,7 +219,7 @@ impl LedgerRows<Ignore> {
     /// The rows of a whole ledger, as [`LedgerRows::new`], with nobody looking at each: faster.
     #[must_use]
     pub fn unvisited(run: Option<&RunId>) -> LedgerRows<Ignore> {
-        LedgerRows { visit: None, ..LedgerRows::new(run, (|_, _| {}) as Ignore) }
+        LedgerRows { visit: None, ..LedgerRows::<Ignore>::new(run, |_, _| {}) }
     }
 
     /// The rows of a piece of a ledger, which will be joined to what stands before it.
