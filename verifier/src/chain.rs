@@ -73,6 +73,26 @@ pub enum FaultKind {
     UnknownProfile,
     /// `run.open` names another run.
     RunIdMismatch,
+    /// An anchor's tree has an entry, a mode or a gap that it must not have.
+    UnexpectedTreeEntry,
+    /// An anchor's tree has no `LEDGER.json`.
+    MetaMissing,
+    /// An anchored text is not in its one form.
+    NotCanonical,
+    /// A chunk has more or fewer rows than its place asks for.
+    ChunkSize,
+    /// `LEDGER.json` says something else than the chunks hold.
+    MetaMismatch,
+    /// A commit is not what the writer of anchors makes.
+    CommitMismatch,
+    /// An anchor does not go on from its parent.
+    HistoryRewritten,
+    /// A git object that must be there is not.
+    ObjectMissing,
+    /// A git object's bytes do not have the id that names it, or it is of another kind.
+    ObjectMismatch,
+    /// A git object is larger than anything that belongs there.
+    ObjectLimit,
 }
 
 impl FaultKind {
@@ -94,6 +114,16 @@ impl FaultKind {
             FaultKind::IndexMismatch => "index_mismatch",
             FaultKind::UnknownProfile => "unknown_profile",
             FaultKind::RunIdMismatch => "run_id_mismatch",
+            FaultKind::UnexpectedTreeEntry => "unexpected_tree_entry",
+            FaultKind::MetaMissing => "meta_missing",
+            FaultKind::NotCanonical => "not_canonical",
+            FaultKind::ChunkSize => "chunk_size",
+            FaultKind::MetaMismatch => "meta_mismatch",
+            FaultKind::CommitMismatch => "commit_mismatch",
+            FaultKind::HistoryRewritten => "history_rewritten",
+            FaultKind::ObjectMissing => "object_missing",
+            FaultKind::ObjectMismatch => "object_mismatch",
+            FaultKind::ObjectLimit => "object_limit",
         }
     }
 }
@@ -231,11 +261,16 @@ pub struct Outcome<R> {
 impl<R: Rows> Walk<R> {
     /// A walk that starts at a file's first byte.
     pub fn new(rows: R) -> Walk<R> {
+        Walk::starting_at(rows, Place { entry: 0, line: 1, byte: 0 })
+    }
+
+    /// A walk that goes on from a place up to which others have read.
+    pub(crate) fn starting_at(rows: R, at: Place) -> Walk<R> {
         Walk {
             rows,
             partial: Vec::new(),
             overlong: 0,
-            at: Place { entry: 0, line: 1, byte: 0 },
+            at,
             last: None,
             faults: Vec::new(),
             fault_count: 0,

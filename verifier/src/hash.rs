@@ -122,7 +122,7 @@ impl fmt::Debug for Hasher {
     }
 }
 
-fn nibble(digit: u8) -> Option<u8> {
+pub(crate) fn nibble(digit: u8) -> Option<u8> {
     match digit {
         b'0'..=b'9' => Some(digit - b'0'),
         b'a'..=b'f' => Some(digit - b'a' + 10),
@@ -131,7 +131,7 @@ fn nibble(digit: u8) -> Option<u8> {
 }
 
 /// Branchless, so that the hex of a million hashes is vectorised: nine and below are digits.
-fn digit(nibble: u8) -> u8 {
+pub(crate) fn digit(nibble: u8) -> u8 {
     nibble + b'0' + u8::from(nibble > 9) * (b'a' - b'0' - 10)
 }
 

@@ -7,6 +7,7 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+pub mod anchor;
 pub mod chain;
 pub mod compare;
 pub mod evidence;

@@ -59,6 +59,12 @@ impl<F: FnMut(&Row<'_>, Place)> LedgerRows<F> {
         }
     }
 
+    /// The rows that go on behind `entries` rows that hold, of which the last has the hash `head`.
+    pub(crate) fn after(run: Option<&RunId>, entries: u64, head: Digest, visit: F) -> LedgerRows<F> {
+        let link = Link { seq: Some(entries), prev: Some(head.hex()), head, ..Link::default() };
+        LedgerRows { link, ..LedgerRows::new(run, visit) }
+    }
+
     /// Looks for the entries with these hashes on the way.
     #[must_use]
     pub fn looking_for(mut self, hashes: impl IntoIterator<Item = Digest>) -> Self {
@@ -213,7 +219,7 @@ impl LedgerRows<Ignore> {
     /// The rows of a whole ledger, as [`LedgerRows::new`], with nobody looking at each: faster.
     #[must_use]
     pub fn unvisited(run: Option<&RunId>) -> LedgerRows<Ignore> {
-        LedgerRows { visit: None, ..LedgerRows::new(run, (|_, _| {}) as Ignore) }
+        LedgerRows { visit: None, ..LedgerRows::<Ignore>::new(run, |_, _| {}) }
     }
 
     /// The rows of a piece of a ledger, which will be joined to what stands before it.
