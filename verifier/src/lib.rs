@@ -7,12 +7,16 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+pub mod audit;
 pub mod chain;
 pub mod compare;
 pub mod evidence;
+pub mod gzip;
 pub mod hash;
 pub mod id;
 pub mod json;
 pub mod ledger;
 pub mod report;
 pub mod step;
+pub mod tag;
+pub mod time;
