@@ -17,6 +17,7 @@ pub mod id;
 pub mod json;
 pub mod ledger;
 pub mod report;
+pub mod spine;
 pub mod step;
 pub mod tag;
 pub mod time;
