@@ -14,6 +14,7 @@ pub mod evidence;
 pub mod gzip;
 pub mod hash;
 pub mod id;
+pub mod journal;
 pub mod json;
 pub mod ledger;
 pub mod report;
