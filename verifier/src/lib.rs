@@ -16,6 +16,7 @@ pub mod hash;
 pub mod id;
 pub mod journal;
 pub mod json;
+pub mod key;
 pub mod ledger;
 pub mod report;
 pub mod spine;
