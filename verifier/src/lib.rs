@@ -18,6 +18,7 @@ pub mod journal;
 pub mod json;
 pub mod key;
 pub mod ledger;
+pub mod receipt;
 pub mod report;
 pub mod spine;
 pub mod step;

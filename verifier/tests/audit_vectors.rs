@@ -210,13 +210,13 @@ fn the_mirror_event_of_a_receipt_is_byte_for_byte_the_reference_s() {
     let details: &Object = value.as_object().unwrap().get("details").unwrap().as_object().unwrap();
     let text = |key| details.get(key).unwrap().as_str().unwrap();
     let escalated = audit::Escalated {
-        journal_entry_hash: text("journal_entry_hash"),
+        journal_entry_hash: text("journal_entry_hash").to_owned(),
         run_id: text("run_id"),
         worker_id: text("worker_id"),
         session_id: text("session_id"),
         stall_reason: text("stall_reason"),
         recommended_action: text("recommended_action"),
-        journal_head_at_stall: text("journal_head_at_stall"),
+        journal_head_at_stall: text("journal_head_at_stall").to_owned(),
         window_size: 16,
         fork_snapshot_sha: Some(text("fork_snapshot_sha")),
         journal_state: None,

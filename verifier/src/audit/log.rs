@@ -179,6 +179,7 @@ impl<V: Visit<Event>> Log<V> {
         let Some(name) = self.days.last().cloned() else {
             return;
         };
+        let live = self.packed.is_none();
         if let Some(Err(error)) = self.packed.take().map(Gunzip::finish) {
             self.walk.break_off();
             let detail = format!("{error}; what it held is not established");
@@ -198,7 +199,8 @@ impl<V: Visit<Event>> Log<V> {
             self.keep(&name, [Fault { kind: FaultKind::NoFinalNewline, place, detail }]);
             mend = Some(Mend::AddNewline { name });
         }
-        self.mend = mend.or(self.mend.take());
+        // A writer appends to live days only.
+        self.mend = mend.filter(|_| live).or(self.mend.take());
         self.entries_at_mend = outcome.end.entry;
     }
 

@@ -51,7 +51,7 @@ impl Anchored<'_> {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Escalated<'a> {
     /// The spine entry of the receipt, `sha256:` and hex: what the event is found by.
-    pub journal_entry_hash: &'a str,
+    pub journal_entry_hash: String,
     /// The run.
     pub run_id: &'a str,
     /// The worker that stalled.
@@ -63,7 +63,7 @@ pub struct Escalated<'a> {
     /// What the receipt recommends.
     pub recommended_action: &'a str,
     /// The last event of the window, empty if there was no journal.
-    pub journal_head_at_stall: &'a str,
+    pub journal_head_at_stall: String,
     /// How many events the window has.
     pub window_size: u64,
     /// The commit to fork from, if there is one.
@@ -84,7 +84,7 @@ impl Escalated<'_> {
             event_type: String::from(Self::EVENT_TYPE),
             actor: String::from("escalation_receipt"),
             resource_type: String::from("escalation_receipt"),
-            resource_id: self.journal_entry_hash.to_string(),
+            resource_id: self.journal_entry_hash.clone(),
             details: self.details(),
         }
     }
@@ -97,10 +97,10 @@ impl Escalated<'_> {
             ("worker_id", Value::from(self.worker_id)),
             ("stall_reason", Value::from(self.stall_reason)),
             ("recommended_action", Value::from(self.recommended_action)),
-            ("journal_head_at_stall", Value::from(self.journal_head_at_stall)),
+            ("journal_head_at_stall", Value::from(self.journal_head_at_stall.as_str())),
             ("window_size", Value::from(self.window_size)),
             ("fork_snapshot_sha", Value::from(self.fork_snapshot_sha.unwrap_or_default())),
-            ("journal_entry_hash", Value::from(self.journal_entry_hash)),
+            ("journal_entry_hash", Value::from(self.journal_entry_hash.as_str())),
         ]);
         if !self.session_id.is_empty() {
             details.insert("session_id".into(), Value::from(self.session_id));

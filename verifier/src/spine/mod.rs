@@ -27,4 +27,5 @@ mod verify;
 
 pub use head::{Head, HeadFile, head};
 pub use row::{Draft, Entry, Scheme, SpineRows, next};
-pub use verify::{checks, report};
+pub(crate) use row::{prefixed, unprefixed};
+pub use verify::{checks, head_standing, report};

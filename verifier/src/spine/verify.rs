@@ -44,7 +44,7 @@ pub fn report<V>(
     let whole = outcome.fault_count == 0 || outcome.recovery.is_some();
     let mut facts = chain_facts(outcome, crate::hash::Digest::ZERO, rows.not_canonical_count);
     facts.insert("head_hash".into(), Value::from(rows.head.filter(|_| whole).as_ref().map(prefixed)));
-    facts.insert("head_file".into(), Value::from(standing(outcome, head).name()));
+    facts.insert("head_file".into(), Value::from(head_standing(outcome, head)));
     Report {
         subject: ("spine", name.to_string()),
         verdict,
@@ -135,6 +135,13 @@ impl Standing {
             Standing::Malformed => "malformed",
         }
     }
+}
+
+/// How a head file stands to the rows, by name: `agrees`, `stale`, `ahead`, `differs`, `missing` or
+/// `malformed`.
+#[must_use]
+pub fn head_standing<V>(outcome: &Outcome<SpineRows<V>>, head: &HeadFile) -> &'static str {
+    standing(outcome, head).name()
 }
 
 fn standing<V>(outcome: &Outcome<SpineRows<V>>, head: &HeadFile) -> Standing {

@@ -1,0 +1,394 @@
+//! Each check of a receipt, by its id.
+
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use super::action::{Reading, possible, recommend};
+use super::binding::{Binding, ReceiptId};
+use super::draft;
+use super::form::Signature;
+use super::verify::{Evidence, ForkCommit, Scope, not_checked};
+use super::window::WINDOW;
+use crate::audit::TagsChecked;
+use crate::json::Value;
+use crate::key::PublicKey;
+use crate::ledger::row::shown;
+use crate::report::{Check, Status, Voucher};
+use crate::spine as lineage;
+
+/// Who receipts' spine entries are by.
+pub(super) const ACTOR: &str = "bernstein.escalation_receipt";
+/// Which model made a receipt.
+pub(super) const MODEL: &str = "none";
+
+const UNREAD: &str = "the receipt's form does not let its claims be read";
+
+fn pass(id: &'static str, sentence: impl Into<String>) -> Check {
+    Check::new(id, Status::Pass, sentence)
+}
+
+fn fail(id: &'static str, sentence: impl Into<String>) -> Check {
+    Check::new(id, Status::Fail, sentence)
+}
+
+fn warn(id: &'static str, sentence: impl Into<String>) -> Check {
+    Check::new(id, Status::Warn, sentence)
+}
+
+fn not_applicable(id: &'static str, sentence: &str) -> Check {
+    Check::new(id, Status::NotApplicable, sentence)
+}
+
+pub(super) fn form(evidence: &Evidence<'_>) -> Check {
+    const ID: &str = "receipt.form";
+    let check = match evidence.receipt.faults.as_slice() {
+        [] => pass(ID, "the file is the canonical bytes of a receipt, and nothing else"),
+        [first] => fail(ID, first.clone()),
+        [first, ..] => fail(ID, format!("{first} ({} faults of form in all)", evidence.receipt.faults.len())),
+    };
+    check.at(evidence.file, None)
+}
+
+pub(super) fn signature(evidence: &Evidence<'_>) -> Check {
+    const ID: &str = "receipt.signature";
+    let receipt = evidence.receipt;
+    let check = match (receipt.signature, &receipt.signer, &receipt.signed) {
+        (Some(Signature::Unsigned), _, _) => fail(ID, "it is not signed"),
+        (Some(Signature::Bytes(signature)), Some(key), Some(bytes)) => match key.verify(bytes, &signature) {
+            Ok(()) => pass(ID, "the key in it signed exactly these claims"),
+            Err(refused) => fail(ID, format!("the signature does not hold: {refused}")),
+        },
+        _ => not_checked(ID, "signature, key or claims can't be read"),
+    };
+    check.at(evidence.file, None)
+}
+
+/// Also how the signer stands, by name, and whether they vouch for the receipt.
+pub(super) fn signer(evidence: &Evidence<'_>) -> (Check, (&'static str, Voucher)) {
+    const ID: &str = "receipt.signer";
+    let Some(key) = &evidence.receipt.signer else {
+        let check = not_checked(ID, "the key in it can't be read").at(evidence.file, None);
+        return (check, ("unread", Voucher::None));
+    };
+    let time = evidence.binding().map(|binding| binding.timestamp);
+    let standing = evidence.trust.judge(key, time);
+    let mut check = Check::new(ID, standing.status, standing.sentence).at(evidence.file, None);
+    let differs = match evidence.identity.map(PublicKey::from_file) {
+        None => None,
+        Some(Ok(identity)) if identity == *key => None,
+        Some(Ok(identity)) => Some(format!("it is not the identity beside it, {}", identity.fingerprint())),
+        Some(Err(error)) => Some(format!("the identity beside it can't be read: {error}")),
+    };
+    if let Some(differs) = differs {
+        check.sentence = format!("{}; {differs}", check.sentence);
+        if check.status == Status::Pass {
+            check.status = Status::Warn;
+        }
+    }
+    (check, (standing.name, standing.voucher))
+}
+
+pub(super) fn id(evidence: &Evidence<'_>) -> Check {
+    const ID: &str = "receipt.id";
+    let Some(id) = evidence.receipt.id() else {
+        return not_checked(ID, "its claims can't be read").at(evidence.file, None);
+    };
+    let name = evidence.file.rsplit('/').next().unwrap_or_default();
+    let check = if evidence.file == "-" {
+        not_checked(ID, "it was given without a file name")
+    } else if name.strip_suffix(".json") == Some(id.as_str()) {
+        pass(ID, format!("its file is named after its claims: {id}"))
+    } else {
+        fail(ID, format!("its claims make it {id}, its file is named {}", shown(&Value::from(name))))
+    };
+    check.at(evidence.file, None)
+}
+
+/// `spine.chain`, `spine.hmac` and `spine.head`.
+pub(super) fn spine(evidence: &Evidence<'_>) -> [Check; 3] {
+    match evidence.spine {
+        Some(spine) => spine.checks.clone(),
+        None => [
+            evidence.missing("spine.chain", "the lineage spine of receipts"),
+            not_checked("spine.hmac", "there is no spine"),
+            not_checked("spine.head", "there is no spine"),
+        ],
+    }
+}
+
+pub(super) fn anchor(evidence: &Evidence<'_>) -> Check {
+    const ID: &str = "receipt.anchor";
+    let Some(spine) = evidence.spine else {
+        return not_checked(ID, "there is no spine");
+    };
+    let (Some(binding), Some(hash), Some(content)) =
+        (evidence.binding(), &evidence.receipt.entry_hash, evidence.receipt.content_hash())
+    else {
+        return not_checked(ID, UNREAD);
+    };
+    let Some((entry, place)) = spine.index.find(hash) else {
+        let sentence = match spine.rows {
+            0 => String::from("the spine is empty"),
+            _ => format!("no entry of the spine that holds has the hash {}", lineage::prefixed(hash)),
+        };
+        return fail(ID, sentence).at(&spine.file, None);
+    };
+    let expected = [
+        ("content_hash", lineage::prefixed(&entry.content_hash), lineage::prefixed(&content)),
+        ("artifact_path", entry.artifact_path.clone(), ReceiptId::of(&content).path()),
+        ("actor", entry.actor.clone(), ACTOR.to_string()),
+        ("step_id", entry.step_id.clone(), binding.head_text()),
+        ("model", entry.model.clone(), MODEL.to_string()),
+        ("timestamp", entry.timestamp.as_str().to_string(), binding.timestamp.to_string()),
+    ];
+    let check = match expected.into_iter().find(|(_, stored, expected)| stored != expected) {
+        Some((name, stored, expected)) => fail(
+            ID,
+            format!(
+                "the spine entry's {name} is {}, the receipt makes it {expected}",
+                shown(&Value::from(stored))
+            ),
+        ),
+        None => pass(ID, format!("entry {} of the spine anchors exactly this receipt", place.entry)),
+    };
+    check.at(&spine.file, Some(*place))
+}
+
+pub(super) fn journal(evidence: &Evidence<'_>) -> Check {
+    const ID: &str = "journal.chain";
+    let Some(binding) = evidence.binding() else {
+        return not_checked(ID, UNREAD);
+    };
+    let Some(journal) = evidence.journal else {
+        if evidence.degraded() && evidence.scope == Scope::Project {
+            return not_applicable(ID, "there is no journal, as the receipt says");
+        }
+        return evidence.missing(ID, &format!("the journal of run {}", binding.run_id));
+    };
+    let outcome = &journal.outcome;
+    let entries = outcome.end.entry;
+    match (outcome.faults.first(), &outcome.recovery) {
+        (None, _) if entries == 0 => not_applicable(ID, "the journal has no events").at(&journal.file, None),
+        (None, _) => {
+            pass(ID, format!("{entries} events hashed and linked from the first")).at(&journal.file, None)
+        }
+        (Some(_), Some(recovery)) if binding.end().is_some_and(|end| end <= recovery.place.entry) => warn(
+            ID,
+            format!(
+                "the journal ends in a torn line, behind the window: {} events hold, {} bytes are set \
+                 aside by the next append",
+                recovery.place.entry, recovery.torn_bytes
+            ),
+        )
+        .at(&journal.file, Some(recovery.place)),
+        (Some(first), _) => Check::failed(ID, &journal.file, first, outcome.fault_count),
+    }
+}
+
+pub(super) fn window(evidence: &Evidence<'_>) -> Check {
+    const ID: &str = "receipt.window";
+    let Some(binding) = evidence.binding() else {
+        return not_checked(ID, UNREAD);
+    };
+    if evidence.degraded() {
+        return degraded_window(evidence, binding);
+    }
+    let at = |check: Check| check.at(evidence.file, None);
+    let Some(last) = binding.window.last() else {
+        return at(fail(ID, "the window is empty, and the receipt does not say that there was no journal"));
+    };
+    if binding.journal_head_at_stall != Some(*last) {
+        let head = binding.head_text();
+        return at(fail(ID, format!("the head at the stall is {head:?}, the window's last event is {last}")));
+    }
+    let Some(end) = binding.end() else {
+        return at(fail(ID, "the window ends behind every number"));
+    };
+    let Some(journal) = evidence.journal else {
+        return not_checked(ID, "there is no journal");
+    };
+    let entries = journal.outcome.end.entry;
+    let from = binding.from_step;
+    if end > entries {
+        let sentence = format!("the window is events {from} to {}, the journal holds {entries}", end - 1);
+        return fail(ID, sentence).at(&journal.file, None);
+    }
+    let events = &journal.view.events;
+    let seen = |index: u64| events.iter().find(|event| event.index == index);
+    for (index, hash) in (from..).zip(&binding.window) {
+        match seen(index) {
+            Some(event) if event.hash == *hash => {}
+            Some(event) => {
+                let sentence = format!("event {index} is {}, the window has {hash} there", event.hash);
+                return fail(ID, sentence).at(&journal.file, Some(event.place));
+            }
+            None => {
+                let sentence = format!("event {index} of the window does not hold in the journal");
+                return fail(ID, sentence).at(&journal.file, None);
+            }
+        }
+    }
+    let first = events.first().map(|event| event.place);
+    let last_sixteen = end.saturating_sub(WINDOW);
+    if from != last_sixteen {
+        let sentence = format!(
+            "the window is in the journal, but starts with event {from}; the last {WINDOW} before its end \
+             start with {last_sixteen}"
+        );
+        return warn(ID, sentence).at(&journal.file, first);
+    }
+    let grown = match entries - end {
+        0 => String::new(),
+        more => format!(", and {more} more follow"),
+    };
+    pass(ID, format!("events {from} to {} of the journal are the window{grown}", end - 1))
+        .at(&journal.file, first)
+}
+
+fn degraded_window(evidence: &Evidence<'_>, binding: &Binding) -> Check {
+    const ID: &str = "receipt.window";
+    let state = binding.journal_state.name();
+    match (evidence.journal, evidence.scope) {
+        (Some(journal), _) if journal.outcome.end.entry > 0 => {
+            let entries = journal.outcome.end.entry;
+            let sentence =
+                format!("the receipt says that the journal was {state}, and it holds {entries} events");
+            fail(ID, sentence).at(&journal.file, None)
+        }
+        (None, Scope::Alone) => {
+            not_checked(ID, "there is no journal to see whether it still holds no events")
+        }
+        _ => pass(ID, format!("the journal was {state}, and holds no events now")),
+    }
+}
+
+pub(super) fn fork(evidence: &Evidence<'_>) -> Check {
+    const ID: &str = "receipt.fork";
+    let Some(binding) = evidence.binding() else {
+        return not_checked(ID, UNREAD);
+    };
+    let Some(fork) = &binding.fork_ref else {
+        return not_applicable(ID, "it names no fork point");
+    };
+    if fork.run_id != binding.run_id.as_str() {
+        let sentence = format!(
+            "the fork point is of run {}, the receipt of {}",
+            shown(&Value::from(&*fork.run_id)),
+            binding.run_id
+        );
+        return fail(ID, sentence).at(evidence.file, None);
+    }
+    let Some(journal) = evidence.journal else {
+        return not_checked(ID, "there is no journal");
+    };
+    let step = fork.fork_step;
+    let at = |check: Check| check.at(&journal.file, None);
+    let event = match (journal.view.fork_at, &journal.view.other_sha) {
+        (Some(index), _) if binding.end().is_some_and(|end| index < end) => index,
+        (Some(index), _) => {
+            let sentence = format!("the snapshot of step {step} is event {index}, taken after the window");
+            return at(fail(ID, sentence));
+        }
+        (None, Some(sha)) => {
+            let sentence = format!(
+                "the journal's snapshot of step {step} is {}, not the receipt's",
+                shown(&Value::from(&**sha))
+            );
+            return at(fail(ID, sentence));
+        }
+        (None, None) => return at(fail(ID, format!("the journal has no snapshot of step {step}"))),
+    };
+    match &evidence.fork_commit {
+        ForkCommit::NotLookedAt => {
+            at(pass(ID, format!("event {event} is the snapshot of step {step}; no repository was looked at")))
+        }
+        ForkCommit::Missing => at(fail(ID, format!("the repository has no snapshot ref of step {step}"))),
+        ForkCommit::At(sha) if *sha == fork.snapshot_sha => {
+            at(pass(ID, format!("event {event} is the snapshot of step {step}, and the repository has it")))
+        }
+        ForkCommit::At(sha) => {
+            at(fail(ID, format!("the repository's snapshot ref of step {step} is {sha}, not the receipt's")))
+        }
+    }
+}
+
+/// Also which reading of event types the action follows.
+pub(super) fn action(evidence: &Evidence<'_>, window: &Check) -> (Check, Option<&'static str>) {
+    const ID: &str = "receipt.action";
+    let Some(binding) = evidence.binding() else {
+        return (not_checked(ID, UNREAD), None);
+    };
+    let (reason, budget, action) =
+        (binding.stall_reason, binding.respawn_budget_remaining, binding.recommended_action);
+    let at = |check: Check| check.at(evidence.file, None);
+    let possible = possible(reason, budget);
+    if !possible.contains(&action) {
+        let sentence = format!("{reason} with a budget of {budget} never makes it {action}");
+        return (at(fail(ID, sentence)), None);
+    }
+    let holds = matches!(window.status, Status::Pass | Status::Warn);
+    if !holds && possible.len() > 1 {
+        return (not_checked(ID, "it depends on the window's events, which are not established"), None);
+    }
+    let types: Vec<_> = match evidence.journal {
+        Some(journal) if holds => journal.view.events.iter().map(|event| event.event_type).collect(),
+        _ => Vec::new(),
+    };
+    let ours = recommend(reason, budget, &types, Reading::Ours);
+    let reference = recommend(reason, budget, &types, Reading::Reference);
+    let (check, reading) = if action == ours && action == reference {
+        (pass(ID, format!("{reason} with a budget of {budget} and these events makes it {action}")), "both")
+    } else if action == ours {
+        let sentence =
+            format!("{action}, reading types from {} (otherwise {reference})", Reading::Ours.name());
+        (pass(ID, sentence), Reading::Ours.name())
+    } else if action == reference {
+        let sentence =
+            format!("{action}, reading types from {} (otherwise {ours})", Reading::Reference.name());
+        (pass(ID, sentence), Reading::Reference.name())
+    } else {
+        let sentence =
+            format!("{reason} with a budget of {budget} and these events makes it {ours}, not {action}");
+        return (at(fail(ID, sentence)), None);
+    };
+    (at(check), Some(reading))
+}
+
+pub(super) fn mirror(evidence: &Evidence<'_>) -> Check {
+    const ID: &str = "audit.mirror";
+    let Some(audit) = evidence.audit else {
+        return not_applicable(ID, "there is no audit log");
+    };
+    let (Some(binding), Some(hash)) = (evidence.binding(), &evidence.receipt.entry_hash) else {
+        return not_checked(ID, UNREAD);
+    };
+    let event = audit.index.find(&lineage::prefixed(hash));
+    match (event, &audit.fault) {
+        (None, Some(fault)) => fail(
+            ID,
+            format!("the audit log has no event of this receipt that holds, and is damaged: {fault}"),
+        ),
+        (None, None) => warn(ID, "the audit log has no event of this receipt"),
+        (Some(event), fault) => {
+            let mirror = draft::mirror(binding, hash).details();
+            let differs = mirror.iter().find_map(|(name, value)| {
+                let name = name.as_str()?;
+                let stated = event.details.get(name)?;
+                (stated != value).then(|| format!("`{name}` {}, not {}", shown(stated), shown(value)))
+            });
+            match (differs, fault) {
+                (Some(differs), _) => {
+                    warn(ID, format!("the audit log's event of this receipt says {differs}"))
+                }
+                (None, Some(fault)) => {
+                    warn(ID, format!("the audit log has its event, and is damaged elsewhere: {fault}"))
+                }
+                (None, None) if audit.tags == TagsChecked::NoKey => {
+                    not_checked(ID, "the audit log has its event; what it says needs the HMAC key")
+                }
+                (None, None) => pass(ID, format!("the audit log has its event, of {}", event.timestamp)),
+            }
+        }
+    }
+}
