@@ -226,3 +226,63 @@ fn the_mirror_event_of_a_receipt_is_byte_for_byte_the_reference_s() {
     let (row, _) = audit::next(&key(), &prev, &draft);
     assert_eq!(String::from_utf8(row).unwrap(), expected.trim_end());
 }
+
+#[test]
+fn each_rule_of_a_row_is_named() {
+    let row = String::from_utf8(rotated()[0].1.clone()).unwrap();
+    let row = row.trim_end();
+    for (changed, fault) in [
+        (row.replacen("{\"actor\"", "{\"actor\": 1, \"actor\"", 1), "duplicate_key"),
+        (row.replacen("\"\\u00fc\"", "1", 1), "malformed_row"),
+        (row.replacen("\\u00fc", "\u{fc}", 1), "not_canonical"),
+        (row.replacen("\"task\"", "null", 1), "malformed_row"),
+        (row.replacen("T19:00:00.699226Z", "T19:00:00Z", 1), "malformed_row"),
+        (row.replacen("2026-11-27T", "2026-02-30T", 1), "malformed_row"),
+        (row.replacen("\"prev_hmac\": \"0", "\"prev_hmac\": \"A", 1), "malformed_row"),
+        (row.replacen("\"scheme\": 2", "\"scheme\": 2.0", 1), "unknown_scheme"),
+        (row.replacen("\"scheme\": 2", "\"scheme\": true", 1), "unknown_scheme"),
+        (row.replacen("\"resource_id\": \"t0\", ", "", 1), "malformed_row"),
+        (format!("{row}\r"), "not_canonical"),
+        (format!(" {row}"), "not_canonical"),
+        (format!("\u{feff}{row}"), "torn_tail"),
+        (String::from("[]"), "malformed_row"),
+        (String::from(" "), "malformed_row"),
+    ] {
+        let files = vec![(String::from("2026-11-27.jsonl"), format!("{changed}\n").into_bytes())];
+        let report = verify(&files, None);
+        assert_eq!(first_failed(&report).and_then(|check| check.fault), Some(fault), "{changed}");
+    }
+}
+
+#[test]
+fn scheme_1_may_be_said_or_left_out() {
+    let v1 = files(&case("audit", "ok-v1").join("audit"));
+    assert_eq!(read(&v1, Some(&key()), Start::Genesis, Unseen).events_v1, 4);
+    // Stated, it is part of what the tag covers: a row cannot move from one form to the other.
+    let text = String::from_utf8(v1[0].1.clone()).unwrap();
+    let stated =
+        text.replacen("\"resource_type\": \"task\", ", "\"resource_type\": \"task\", \"scheme\": 1, ", 1);
+    let files = vec![(v1[0].0.clone(), stated.into_bytes())];
+    assert_eq!(first_failed(&verify(&files, Some(&key()))).unwrap().fault, Some("hmac_mismatch"));
+    assert_eq!(verify(&files, None).verdict.name(), "incomplete");
+}
+
+#[test]
+fn an_archive_that_is_not_one_whole_member_is_named() {
+    let archived = files(&case("audit", "ok-archived").join("audit"));
+    let at = archived.iter().position(|(name, _)| name.starts_with("archive/")).unwrap();
+    for change in [
+        |bytes: &mut Vec<u8>| bytes.push(0),
+        |bytes: &mut Vec<u8>| bytes.truncate(bytes.len() - 1),
+        |bytes: &mut Vec<u8>| {
+            bytes[0] = 0;
+        },
+    ] {
+        let mut changed = archived.clone();
+        change(&mut changed[at].1);
+        let report = verify(&changed, Some(&key()));
+        let failed = first_failed(&report).unwrap();
+        assert_eq!((failed.id, failed.fault), ("audit.files", Some("archive_corrupt")));
+        assert_eq!(failed.at.as_ref().unwrap().file, format!(".sdd/audit/{}", archived[at].0));
+    }
+}

@@ -160,3 +160,30 @@ fn what_the_journal_writes_itself_is_not_taken_from_a_draft() {
     assert!(matches!(journal::next(Profile::JcsV2, (0, None), &draft), Err(BadDraft::Text(_))));
     assert!(journal::next(Profile::PyJsonV1, (0, None), &draft).is_ok());
 }
+
+#[test]
+fn each_rule_of_a_row_is_named() {
+    let text = String::from_utf8(load("ok-full-window", "run-7")).unwrap();
+    let row = text.lines().next().unwrap();
+    for (changed, fault) in [
+        (row.replacen("{\"ts\"", "{\"goal\":1,\"ts\"", 1), "duplicate_key"),
+        (row.replacen("\"index\": 0", "\"index\": 0.0", 1), "malformed_row"),
+        (row.replacen("\"index\": 0", "\"index\": -1", 1), "malformed_row"),
+        (row.replacen("\"event\": \"run_started\"", "\"event\": 1", 1), "malformed_row"),
+        (row.replacen("\"ts\": 1795976964.4978988", "\"ts\": \"now\"", 1), "malformed_row"),
+        (row.replacen("\"budget\": 1.5", "\"budget\": NaN", 1), "malformed_row"),
+        (row.replacen("\"prev_hash\": \"\", ", "", 1), "malformed_row"),
+        (row.replacen("\"prev_hash\": \"\"", "\"prev_hash\": null", 1), "malformed_row"),
+        (row.replacen("\"budget\": 1.5", "\"budget\": 1.5, \"hash_profile\": null", 1), "unknown_profile"),
+        (
+            row.replacen("\"budget\": 1.5", "\"budget\": 1.5, \"hash_profile\": \"jcs-v2\"", 1),
+            "payload_hash_mismatch",
+        ),
+        (format!("\u{feff}{row}"), "torn_tail"),
+        (row[..40].to_owned(), "torn_tail"),
+    ] {
+        let report = verify(changed.as_bytes());
+        assert_eq!(first_failed(&report).and_then(|check| check.fault), Some(fault), "{changed}");
+    }
+    assert_eq!(verify(row.as_bytes()).verdict.name(), "consistent");
+}

@@ -526,3 +526,90 @@ fn two_operators_with_the_same_prefix_make_the_same_receipt() {
     assert_eq!(other.binding().window, binding.window);
     assert_eq!(other.binding().recommended_action, binding.recommended_action);
 }
+
+#[test]
+fn each_rule_of_form_is_named() {
+    let project = Project::load("ok-full-window");
+    let name = project.receipt();
+    let good = json::parse(&project.0[&name]).unwrap().as_object().unwrap().clone();
+    let fork = |key: &str, value: Value| {
+        let mut fork = good.get("fork_ref").unwrap().as_object().unwrap().clone();
+        fork.insert(key.into(), value);
+        Value::from(fork)
+    };
+    let text = |text: &str| json::parse(text.as_bytes()).unwrap();
+    let x25519 = "-----BEGIN PUBLIC KEY-----\nMCowBQYDK2VuAyEAwJ4uOSxCNM6rv/LBbSOt8V3yqPLiA2Wzf7ECNqSvUwg=\n-----END PUBLIC KEY-----\n";
+    for (key, value, says) in [
+        ("approved", Value::from(1), "\"approved\" is no field"),
+        ("journal_state", Value::from("present"), "`journal_state` is not missing or empty"),
+        ("journal_state", Value::Null, "`journal_state` is not missing or empty"),
+        ("journal_state", Value::from("missing"), "and yet there is a window"),
+        ("extra_binding", Value::from(vec![]), "`extra_binding` is not an object"),
+        ("fork_ref", Value::from("x"), "`fork_ref` is not an object or null"),
+        ("fork_ref", fork("approved", Value::from(1)), "\"approved\" is no field"),
+        ("fork_ref", fork("fork_step", text("3.0")), "`fork_step` is not an integer"),
+        ("from_step", text("-1"), "`from_step` is not an integer"),
+        ("from_step", text("16.0"), "`from_step` is not an integer"),
+        ("from_step", text("true"), "`from_step` is not an integer"),
+        ("from_step", text("18446744073709551616"), "`from_step` is not an integer"),
+        ("journal_head_at_stall", Value::from("X"), "`journal_head_at_stall` is not 64"),
+        ("journal_entry_hash", Value::from("0".repeat(64)), "`journal_entry_hash` is not sha256:"),
+        ("recommended_action", Value::from("Park"), "`recommended_action` is none that is known"),
+        ("stall_reason", Value::from(""), "`stall_reason` is none that is known"),
+        ("run_id", Value::from("../x"), "`run_id`: a run id is"),
+        ("session_id", Value::from(1), "`session_id` is not a string"),
+        ("install_rev", Value::Null, "`install_rev` is not a string"),
+        ("v", Value::from(2), "`v` is not 1"),
+        ("v", text("1.0"), "`v` is not an integer"),
+        ("window_entry_hashes", Value::from("x"), "`window_entry_hashes` is not an array"),
+        ("window_entry_hashes", Value::from(vec![Value::from("x")]), "`window_entry_hashes` is not 64"),
+        ("signature", Value::from("AA"), "`signature` is not 64 bytes"),
+        ("signature", Value::Null, "`signature` is not 64 bytes"),
+        ("signer_public_key_pem", Value::from(""), "`signer_public_key_pem`: no PEM block"),
+        ("signer_public_key_pem", Value::from(x25519), "it is an X25519 key"),
+        ("worker_id", text("\"\\ud800\""), "a lone surrogate"),
+    ] {
+        let mut object = good.clone();
+        object.insert(key.into(), value);
+        let value = Value::from(object);
+        // A lone surrogate has no canonical bytes; any bytes serve to show that it is said.
+        let bytes = json::encode(json::Encoding::Utf8, &value).unwrap_or_else(|_| json::ascii(&value));
+        let mut changed = project.clone();
+        changed.0.insert(name.clone(), bytes);
+        let report = unpinned(&changed);
+        let failed = first_failed(&report).unwrap_or_else(|| panic!("{key}"));
+        assert_eq!(failed.id, "receipt.form", "{key}");
+        assert!(failed.sentence.contains(says), "{key}: {}", failed.sentence);
+    }
+    for missing in good.iter().map(|(key, _)| key.as_str().unwrap()) {
+        let mut object = good.clone();
+        object.remove(missing);
+        let mut changed = project.clone();
+        let bytes = json::encode(json::Encoding::Utf8, &Value::from(object)).unwrap();
+        changed.0.insert(name.clone(), bytes);
+        let failed = unpinned(&changed);
+        let failed = first_failed(&failed).unwrap();
+        assert!(failed.id == "receipt.form" && failed.sentence.contains("is missing"), "{missing}");
+    }
+    let twice = String::from_utf8(project.0[&name].clone()).unwrap().replacen('{', "{\"v\":1,", 1);
+    for (bytes, says) in [
+        (twice.into_bytes(), "an object key stands twice"),
+        (b"[]".to_vec(), "no JSON object"),
+        (b"".to_vec(), "not one complete JSON text"),
+        (vec![b' '; receipt::MAX_FILE + 1], "longer than"),
+    ] {
+        let mut changed = project.clone();
+        changed.0.insert(name.clone(), bytes);
+        let report = unpinned(&changed);
+        assert!(first_failed(&report).unwrap().sentence.contains(says), "{says}");
+    }
+}
+
+#[test]
+fn the_same_evidence_gives_the_same_bytes() {
+    let project = Project::load("ok-full-window");
+    let first = unpinned(&project).to_json();
+    assert_eq!(first, unpinned(&project).to_json());
+    let text = String::from_utf8(first).unwrap();
+    assert!(!text.contains("signature\": \"") && text.contains("receipt.signature"));
+}

@@ -169,3 +169,39 @@ fn blank_lines_are_faults_and_other_forms_of_a_row_warn() {
         assert_eq!(report.verdict.name(), "consistent");
     }
 }
+
+#[test]
+fn each_rule_of_a_row_and_of_the_head_is_named() {
+    let (rows, head) = load("warn-head-behind");
+    let rows = String::from_utf8(rows).unwrap();
+    let row = rows.lines().next().unwrap();
+    for (changed, fault) in [
+        (row.replacen("{\"actor\"", "{\"actor\":1,\"actor\"", 1), "duplicate_key"),
+        (row.replacen("\"timestamp\":1", "\"timestamp\":1.0", 1), "malformed_row"),
+        (row.replacen("\"v\":2", "\"v\":3", 1), "malformed_row"),
+        (row.replacen("\"v\":2", "\"baggage\":1,\"v\":2", 1), "malformed_row"),
+        (row.replacen("\"actor\":\"a\"", "\"actor\":\"\\ud800\"", 1), "malformed_row"),
+        (row.replacen("sha256:", "sha512:", 1), "malformed_row"),
+        (row.replacen("\"model\":\"m\",", "", 1), "malformed_row"),
+        (row.replacen("\"prev_hash\":\"\"", "\"prev_hash\":\"x\"", 1), "malformed_row"),
+        (row[..row.len() - 1].to_owned(), "torn_tail"),
+    ] {
+        let report = verify(changed.as_bytes(), None, Some(&key()));
+        assert_eq!(first_failed(&report).and_then(|check| check.fault), Some(fault), "{changed}");
+    }
+    let head = String::from_utf8(head.unwrap()).unwrap();
+    for (changed, expect) in [
+        (head.replacen("\"count\"", "\"extra\":1,\"count\"", 1), Status::Fail),
+        (head.replacen("\"count\":1", "\"count\":-1", 1), Status::Fail),
+        (head.replacen("\"count\":1", "\"count\":1.0", 1), Status::Fail),
+        (head.replacen("{\"count\"", "{\"hash_profile\":1,\"count\"", 1), Status::Fail),
+        (head.replacen("{\"count\"", "{\"hash_profile\":\"x\",\"count\"", 1), Status::Fail),
+        (head[1..].to_owned(), Status::Fail),
+        (String::from("7"), Status::Fail),
+        (format!("{head}\n"), Status::Warn),
+    ] {
+        let rows = if expect == Status::Warn { row } else { rows.as_str() };
+        let report = verify(rows.as_bytes(), Some(changed.as_bytes()), Some(&key()));
+        assert_eq!(status(&report, "spine.head"), expect, "{changed}");
+    }
+}

@@ -1,161 +1,19 @@
-//! Each check of a receipt, by its id.
+//! What the run's journal says of a receipt: window, fork point, action.
 
 use alloc::format;
-use alloc::string::{String, ToString};
+use alloc::string::String;
 use alloc::vec::Vec;
 
-use super::action::{Reading, possible, recommend};
-use super::binding::{Binding, ReceiptId};
-use super::draft;
-use super::form::Signature;
-use super::verify::{Evidence, ForkCommit, Scope, not_checked};
-use super::window::WINDOW;
-use crate::audit::TagsChecked;
+use super::super::action::{Reading, possible, recommend};
+use super::super::binding::Binding;
+use super::super::verify::{Evidence, ForkCommit, Scope, not_checked};
+use super::super::window::WINDOW;
+use super::{UNREAD, fail, not_applicable, pass, warn};
 use crate::json::Value;
-use crate::key::PublicKey;
 use crate::ledger::row::shown;
-use crate::report::{Check, Status, Voucher};
-use crate::spine as lineage;
+use crate::report::{Check, Status};
 
-/// Who receipts' spine entries are by.
-pub(super) const ACTOR: &str = "bernstein.escalation_receipt";
-/// Which model made a receipt.
-pub(super) const MODEL: &str = "none";
-
-const UNREAD: &str = "the receipt's form does not let its claims be read";
-
-fn pass(id: &'static str, sentence: impl Into<String>) -> Check {
-    Check::new(id, Status::Pass, sentence)
-}
-
-fn fail(id: &'static str, sentence: impl Into<String>) -> Check {
-    Check::new(id, Status::Fail, sentence)
-}
-
-fn warn(id: &'static str, sentence: impl Into<String>) -> Check {
-    Check::new(id, Status::Warn, sentence)
-}
-
-fn not_applicable(id: &'static str, sentence: &str) -> Check {
-    Check::new(id, Status::NotApplicable, sentence)
-}
-
-pub(super) fn form(evidence: &Evidence<'_>) -> Check {
-    const ID: &str = "receipt.form";
-    let check = match evidence.receipt.faults.as_slice() {
-        [] => pass(ID, "the file is the canonical bytes of a receipt, and nothing else"),
-        [first] => fail(ID, first.clone()),
-        [first, ..] => fail(ID, format!("{first} ({} faults of form in all)", evidence.receipt.faults.len())),
-    };
-    check.at(evidence.file, None)
-}
-
-pub(super) fn signature(evidence: &Evidence<'_>) -> Check {
-    const ID: &str = "receipt.signature";
-    let receipt = evidence.receipt;
-    let check = match (receipt.signature, &receipt.signer, &receipt.signed) {
-        (Some(Signature::Unsigned), _, _) => fail(ID, "it is not signed"),
-        (Some(Signature::Bytes(signature)), Some(key), Some(bytes)) => match key.verify(bytes, &signature) {
-            Ok(()) => pass(ID, "the key in it signed exactly these claims"),
-            Err(refused) => fail(ID, format!("the signature does not hold: {refused}")),
-        },
-        _ => not_checked(ID, "signature, key or claims can't be read"),
-    };
-    check.at(evidence.file, None)
-}
-
-/// Also how the signer stands, by name, and whether they vouch for the receipt.
-pub(super) fn signer(evidence: &Evidence<'_>) -> (Check, (&'static str, Voucher)) {
-    const ID: &str = "receipt.signer";
-    let Some(key) = &evidence.receipt.signer else {
-        let check = not_checked(ID, "the key in it can't be read").at(evidence.file, None);
-        return (check, ("unread", Voucher::None));
-    };
-    let time = evidence.binding().map(|binding| binding.timestamp);
-    let standing = evidence.trust.judge(key, time);
-    let mut check = Check::new(ID, standing.status, standing.sentence).at(evidence.file, None);
-    let differs = match evidence.identity.map(PublicKey::from_file) {
-        None => None,
-        Some(Ok(identity)) if identity == *key => None,
-        Some(Ok(identity)) => Some(format!("it is not the identity beside it, {}", identity.fingerprint())),
-        Some(Err(error)) => Some(format!("the identity beside it can't be read: {error}")),
-    };
-    if let Some(differs) = differs {
-        check.sentence = format!("{}; {differs}", check.sentence);
-        if check.status == Status::Pass {
-            check.status = Status::Warn;
-        }
-    }
-    (check, (standing.name, standing.voucher))
-}
-
-pub(super) fn id(evidence: &Evidence<'_>) -> Check {
-    const ID: &str = "receipt.id";
-    let Some(id) = evidence.receipt.id() else {
-        return not_checked(ID, "its claims can't be read").at(evidence.file, None);
-    };
-    let name = evidence.file.rsplit('/').next().unwrap_or_default();
-    let check = if evidence.file == "-" {
-        not_checked(ID, "it was given without a file name")
-    } else if name.strip_suffix(".json") == Some(id.as_str()) {
-        pass(ID, format!("its file is named after its claims: {id}"))
-    } else {
-        fail(ID, format!("its claims make it {id}, its file is named {}", shown(&Value::from(name))))
-    };
-    check.at(evidence.file, None)
-}
-
-/// `spine.chain`, `spine.hmac` and `spine.head`.
-pub(super) fn spine(evidence: &Evidence<'_>) -> [Check; 3] {
-    match evidence.spine {
-        Some(spine) => spine.checks.clone(),
-        None => [
-            evidence.missing("spine.chain", "the lineage spine of receipts"),
-            not_checked("spine.hmac", "there is no spine"),
-            not_checked("spine.head", "there is no spine"),
-        ],
-    }
-}
-
-pub(super) fn anchor(evidence: &Evidence<'_>) -> Check {
-    const ID: &str = "receipt.anchor";
-    let Some(spine) = evidence.spine else {
-        return not_checked(ID, "there is no spine");
-    };
-    let (Some(binding), Some(hash), Some(content)) =
-        (evidence.binding(), &evidence.receipt.entry_hash, evidence.receipt.content_hash())
-    else {
-        return not_checked(ID, UNREAD);
-    };
-    let Some((entry, place)) = spine.index.find(hash) else {
-        let sentence = match spine.rows {
-            0 => String::from("the spine is empty"),
-            _ => format!("no entry of the spine that holds has the hash {}", lineage::prefixed(hash)),
-        };
-        return fail(ID, sentence).at(&spine.file, None);
-    };
-    let expected = [
-        ("content_hash", lineage::prefixed(&entry.content_hash), lineage::prefixed(&content)),
-        ("artifact_path", entry.artifact_path.clone(), ReceiptId::of(&content).path()),
-        ("actor", entry.actor.clone(), ACTOR.to_string()),
-        ("step_id", entry.step_id.clone(), binding.head_text()),
-        ("model", entry.model.clone(), MODEL.to_string()),
-        ("timestamp", entry.timestamp.as_str().to_string(), binding.timestamp.to_string()),
-    ];
-    let check = match expected.into_iter().find(|(_, stored, expected)| stored != expected) {
-        Some((name, stored, expected)) => fail(
-            ID,
-            format!(
-                "the spine entry's {name} is {}, the receipt makes it {expected}",
-                shown(&Value::from(stored))
-            ),
-        ),
-        None => pass(ID, format!("entry {} of the spine anchors exactly this receipt", place.entry)),
-    };
-    check.at(&spine.file, Some(*place))
-}
-
-pub(super) fn journal(evidence: &Evidence<'_>) -> Check {
+pub(in super::super) fn journal(evidence: &Evidence<'_>) -> Check {
     const ID: &str = "journal.chain";
     let Some(binding) = evidence.binding() else {
         return not_checked(ID, UNREAD);
@@ -186,7 +44,7 @@ pub(super) fn journal(evidence: &Evidence<'_>) -> Check {
     }
 }
 
-pub(super) fn window(evidence: &Evidence<'_>) -> Check {
+pub(in super::super) fn window(evidence: &Evidence<'_>) -> Check {
     const ID: &str = "receipt.window";
     let Some(binding) = evidence.binding() else {
         return not_checked(ID, UNREAD);
@@ -263,7 +121,7 @@ fn degraded_window(evidence: &Evidence<'_>, binding: &Binding) -> Check {
     }
 }
 
-pub(super) fn fork(evidence: &Evidence<'_>) -> Check {
+pub(in super::super) fn fork(evidence: &Evidence<'_>) -> Check {
     const ID: &str = "receipt.fork";
     let Some(binding) = evidence.binding() else {
         return not_checked(ID, UNREAD);
@@ -314,7 +172,7 @@ pub(super) fn fork(evidence: &Evidence<'_>) -> Check {
 }
 
 /// Also which reading of event types the action follows.
-pub(super) fn action(evidence: &Evidence<'_>, window: &Check) -> (Check, Option<&'static str>) {
+pub(in super::super) fn action(evidence: &Evidence<'_>, window: &Check) -> (Check, Option<&'static str>) {
     const ID: &str = "receipt.action";
     let Some(binding) = evidence.binding() else {
         return (not_checked(ID, UNREAD), None);
@@ -353,42 +211,4 @@ pub(super) fn action(evidence: &Evidence<'_>, window: &Check) -> (Check, Option<
         return (at(fail(ID, sentence)), None);
     };
     (at(check), Some(reading))
-}
-
-pub(super) fn mirror(evidence: &Evidence<'_>) -> Check {
-    const ID: &str = "audit.mirror";
-    let Some(audit) = evidence.audit else {
-        return not_applicable(ID, "there is no audit log");
-    };
-    let (Some(binding), Some(hash)) = (evidence.binding(), &evidence.receipt.entry_hash) else {
-        return not_checked(ID, UNREAD);
-    };
-    let event = audit.index.find(&lineage::prefixed(hash));
-    match (event, &audit.fault) {
-        (None, Some(fault)) => fail(
-            ID,
-            format!("the audit log has no event of this receipt that holds, and is damaged: {fault}"),
-        ),
-        (None, None) => warn(ID, "the audit log has no event of this receipt"),
-        (Some(event), fault) => {
-            let mirror = draft::mirror(binding, hash).details();
-            let differs = mirror.iter().find_map(|(name, value)| {
-                let name = name.as_str()?;
-                let stated = event.details.get(name)?;
-                (stated != value).then(|| format!("`{name}` {}, not {}", shown(stated), shown(value)))
-            });
-            match (differs, fault) {
-                (Some(differs), _) => {
-                    warn(ID, format!("the audit log's event of this receipt says {differs}"))
-                }
-                (None, Some(fault)) => {
-                    warn(ID, format!("the audit log has its event, and is damaged elsewhere: {fault}"))
-                }
-                (None, None) if audit.tags == TagsChecked::NoKey => {
-                    not_checked(ID, "the audit log has its event; what it says needs the HMAC key")
-                }
-                (None, None) => pass(ID, format!("the audit log has its event, of {}", event.timestamp)),
-            }
-        }
-    }
 }
