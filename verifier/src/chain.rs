@@ -77,7 +77,7 @@ pub enum FaultKind {
     UnexpectedTreeEntry,
     /// An anchor's tree has no `LEDGER.json`.
     MetaMissing,
-    /// An anchored text is not in its one form.
+    /// A text that must be in its one form is not.
     NotCanonical,
     /// A chunk has more or fewer rows than its place asks for.
     ChunkSize,
@@ -93,6 +93,16 @@ pub enum FaultKind {
     ObjectMismatch,
     /// A git object is larger than anything that belongs there.
     ObjectLimit,
+    /// A tag scheme that this reader does not know.
+    UnknownScheme,
+    /// The stated predecessor's tag is not the row before's.
+    PrevHmacMismatch,
+    /// The stated tag is not the content's under the key.
+    HmacMismatch,
+    /// The predecessor that the details state is not the row's own.
+    PrevChainDigestMismatch,
+    /// A last row that is whole and lacks the newline that its format asks for.
+    NoFinalNewline,
 }
 
 impl FaultKind {
@@ -124,6 +134,11 @@ impl FaultKind {
             FaultKind::ObjectMissing => "object_missing",
             FaultKind::ObjectMismatch => "object_mismatch",
             FaultKind::ObjectLimit => "object_limit",
+            FaultKind::UnknownScheme => "unknown_scheme",
+            FaultKind::PrevHmacMismatch => "prev_hmac_mismatch",
+            FaultKind::HmacMismatch => "hmac_mismatch",
+            FaultKind::PrevChainDigestMismatch => "prev_chain_digest_mismatch",
+            FaultKind::NoFinalNewline => "no_final_newline",
         }
     }
 }
@@ -177,11 +192,52 @@ impl From<(FaultKind, String)> for Line {
 
 /// What a row of one kind of chain is, and how one links to the next.
 pub trait Rows {
-    /// Judges one line that is not blank, without its line end.
+    /// What may stand between rows.
+    const LINES: Lines = Lines::Lenient;
+
+    /// Judges one line that is not blank, without its `\n`.
     fn line(&mut self, line: &[u8], place: Place) -> Line;
 
     /// A line was passed over unread: the next row's predecessor is not known.
     fn lost(&mut self);
+}
+
+/// What a file may hold besides its rows' own bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Lines {
+    /// A `\r` before the `\n`, and lines of white space: both are passed over.
+    Lenient,
+    /// Nothing: a blank line is a fault, and a `\r` reaches [`Rows::line`].
+    Exact,
+}
+
+/// What is done with each row that holds.
+pub trait Visit<T> {
+    /// Takes the next row, in order.
+    fn visit(&mut self, row: &T, place: Place);
+}
+
+impl<T, F: FnMut(&T, Place)> Visit<T> for F {
+    fn visit(&mut self, row: &T, place: Place) {
+        self(row, place);
+    }
+}
+
+/// A visitor that does nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Unseen;
+
+impl<T> Visit<T> for Unseen {
+    fn visit(&mut self, _: &T, _: Place) {}
+}
+
+/// Several visitors of one walk: one read of a file serves all that ask about it.
+impl<T, V: Visit<T>> Visit<T> for Vec<V> {
+    fn visit(&mut self, row: &T, place: Place) {
+        for visitor in self {
+            visitor.visit(row, place);
+        }
+    }
 }
 
 /// Reads a line as an object, or says which other thing it is.
@@ -258,6 +314,22 @@ pub struct Outcome<R> {
     pub in_flight: u64,
 }
 
+impl<R> Outcome<R> {
+    /// The same outcome, with other findings of the kind's own.
+    pub fn map<S>(self, change: impl FnOnce(R) -> S) -> Outcome<S> {
+        Outcome {
+            rows: change(self.rows),
+            end: self.end,
+            last: self.last,
+            faults: self.faults,
+            fault_count: self.fault_count,
+            recovery: self.recovery,
+            unterminated: self.unterminated,
+            in_flight: self.in_flight,
+        }
+    }
+}
+
 impl<R: Rows> Walk<R> {
     /// A walk that starts at a file's first byte.
     pub fn new(rows: R) -> Walk<R> {
@@ -304,6 +376,13 @@ impl<R: Rows> Walk<R> {
 
     /// Ends the walk at the end of the file.
     pub fn finish(mut self, last_line: LastLine) -> Outcome<R> {
+        let outcome = self.next_file(last_line);
+        outcome.map(|()| self.rows)
+    }
+
+    /// Ends one file of a chain that goes on in another: lines and bytes count anew, entries and
+    /// the rows' links go on.
+    pub fn next_file(&mut self, last_line: LastLine) -> Outcome<()> {
         let mut in_flight = 0;
         let mut unterminated = false;
         if !self.partial.is_empty() || self.overlong > 0 {
@@ -324,16 +403,29 @@ impl<R: Rows> Walk<R> {
             }
             self.fault(Fault { kind: FaultKind::TornTail, ..torn });
         }
-        Outcome {
-            rows: self.rows,
+        let outcome = Outcome {
+            rows: (),
             end: self.at,
-            last: self.last,
-            faults: self.faults,
+            last: self.last.take(),
+            faults: core::mem::take(&mut self.faults),
             fault_count: self.fault_count,
             recovery,
             unterminated,
             in_flight,
-        }
+        };
+        self.at = Place { line: 1, byte: 0, ..self.at };
+        self.overlong = 0;
+        self.fault_count = 0;
+        self.suspects.clear();
+        self.suspect_count = 0;
+        outcome
+    }
+
+    /// What arrived of the current line can't be read on: it is dropped, with what links to it.
+    pub(crate) fn break_off(&mut self) {
+        self.partial.clear();
+        self.overlong = 0;
+        self.rows.lost();
     }
 
     /// How far the walk has come.
@@ -360,8 +452,16 @@ impl<R: Rows> Walk<R> {
         let over = core::mem::take(&mut self.overlong);
         self.at.line += 1;
         self.at.byte = self.at.byte.saturating_add(length(raw) + over + newline);
-        let line = raw.strip_suffix(b"\r").unwrap_or(raw);
-        if line.iter().all(|byte| matches!(byte, b' ' | b'\t' | b'\r')) && over == 0 {
+        let line = match R::LINES {
+            Lines::Lenient => raw.strip_suffix(b"\r").unwrap_or(raw),
+            Lines::Exact => raw,
+        };
+        if over == 0 && line.iter().all(|byte| matches!(byte, b' ' | b'\t' | b'\r')) {
+            if R::LINES == Lines::Exact {
+                self.promote();
+                let detail = "a blank line".to_string();
+                self.fault(Fault { kind: FaultKind::MalformedRow, place, detail });
+            }
             return;
         }
         let found = if over > 0 || raw.len() > MAX_LINE {

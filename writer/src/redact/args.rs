@@ -231,7 +231,11 @@ fn commands(scan: &mut Scan<'_>, at: Range<usize>) {
     if at.start < scan.commands || !start {
         return;
     }
-    let end = scan.line_end(at.start);
+    let mut end = scan.line_end(at.start);
+    // A backslash goes on with the next line.
+    while scan.before(end) == Some(b'\\') && scan.byte(end) == Some(b'\n') {
+        end = scan.line_end(end + 1);
+    }
     scan.commands = end;
     let text = scan.text;
     let mut reader = Reader::default();

@@ -63,7 +63,7 @@ fn beginning(scan: &Scan<'_>, name: &Name, mut at: usize) -> usize {
     if name.separator == Separator::Colon && !name.quoted {
         at = typed(scan, at).unwrap_or(at);
         if matches!(scan.byte(at), Some(b'&')) || scan.starts(at, b"!!") {
-            let word = scan.skip(at, |byte| byte > b' ');
+            let word = scan.skip(at, |byte| byte.is_ascii_alphanumeric() || b"&!_-".contains(&byte));
             at = if scan.byte(word) == Some(b' ') { scan.skip_blanks(word) } else { at };
         }
     }

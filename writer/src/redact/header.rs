@@ -9,8 +9,8 @@ use super::needles::{Action, Needles};
 use super::scan::{COOKIE, CREDENTIAL, Scan};
 use super::{values, wire};
 
-/// How far an `Authorization` header of many parts is followed.
-const HEADER_MAX: usize = 2048;
+/// No scheme's name is longer.
+const SCHEME_MAX: usize = 32;
 
 /// Adds the names and words that these values follow.
 pub(super) fn add_needles(needles: &mut Needles) {
@@ -27,21 +27,15 @@ pub(super) fn find(scan: &mut Scan<'_>, name: &Name, at: usize) -> usize {
     if scan.quote(at).is_some() || name.separator == Separator::Tag || scan.byte(at) == Some(b'[') {
         return extent::redact_value(scan, name, at);
     }
-    let enclosing = scan.before(name.range.start).filter(|byte| b"\"'`".contains(byte));
-    let line = match name.noun {
-        Noun::Cookie => scan.line_end(at),
-        _ => scan.line_end_within(at, HEADER_MAX),
-    };
-    let is_quote = |byte: &u8| enclosing.map_or(b"\"'`".contains(byte), |mark| *byte == mark);
-    let quote = at + scan.text[at..line].iter().position(is_quote).unwrap_or(line - at);
-    let end = quote - scan.text[at..quote].iter().rev().take_while(|byte| **byte == b'\\').count();
-    let value = &scan.text[at..end];
     if name.noun == Noun::Cookie {
-        return if value.contains(&b'=') { redact(scan, name, at..end) } else { end };
+        let end = header_end(scan, name, at);
+        return if scan.text[at..end].contains(&b'=') { redact(scan, name, at..end) } else { end };
     }
+    let value = &scan.text[at..scan.text.len().min(at + SCHEME_MAX)];
     if has_many_parts(value) {
         let blank = value.iter().position(|byte| *byte == b' ').map_or(0, |blank| blank + 1);
-        return redact(scan, name, at + blank..if enclosing.is_some() { end } else { line });
+        let end = header_end(scan, name, at + blank);
+        return redact(scan, name, at + blank..end);
     }
     let scheme = values::scheme(value);
     let start = scan.skip_blanks(at + scheme.unwrap_or_default());
@@ -54,6 +48,18 @@ pub(super) fn find(scan: &mut Scan<'_>, name: &Name, at: usize) -> usize {
         return run;
     }
     redact(scan, name, start..run)
+}
+
+/// Where a header ends: at the quote that encloses it, or with its line. Parameters have quotes of their own.
+fn header_end(scan: &Scan<'_>, name: &Name, at: usize) -> usize {
+    let line = scan.line_end(at);
+    let enclosing = scan.before(name.range.start).filter(|byte| b"\"'`".contains(byte));
+    let ends = |byte: &u8| match enclosing {
+        Some(mark) => *byte == mark,
+        None => name.noun == Noun::Cookie && b"\"'`".contains(byte),
+    };
+    let quote = at + scan.text[at..line].iter().position(ends).unwrap_or(line - at);
+    quote - scan.text[at..quote].iter().rev().take_while(|byte| **byte == b'\\').count()
 }
 
 /// Schemes whose credentials are a list of parameters.

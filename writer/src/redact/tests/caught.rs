@@ -274,6 +274,7 @@ fn assignments_go_in_every_form() {
         "DefaultEndpointsProtocol=https;AccountName=a;AccountKey=«abc+/def==»;EndpointSuffix=core",
         "curl -u user:«pass» https://h/",
         "curl -sS -uuser:«pass» https://h/ | jq .",
+        "curl \\\n  -u user:«pass» \\\n  https://h/",
         "sshpass -p «x» ssh h",
         "mysql -u root -p«hunter2» db",
         "mnemonic: «legal winner thank year wave»",

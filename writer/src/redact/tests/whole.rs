@@ -211,65 +211,15 @@ fn any_bytes_are_taken_and_spans_keep_characters_whole() {
 #[test]
 fn scrubbing_twice_is_scrubbing_once() {
     let token = format!("gh{}{}", "p_", body(b"abcDEF0123456789", 36));
+    #[rustfmt::skip]
     let pieces = [
-        "password",
-        "=",
-        ": ",
-        "\"",
-        "'",
-        "\\\"",
-        "\\",
-        "\n",
-        "\\n",
-        " ",
-        ",",
-        ";",
-        "&",
-        "|",
-        ")",
-        "}",
-        "]",
-        "[",
-        "{",
-        "`",
-        "${X}",
-        "$",
-        "x",
-        "hunter2",
-        "token",
-        "--token ",
-        "Bearer ",
-        "Basic dXNlcjpwYXNz",
-        "Authorization: ",
-        "Cookie: a=b",
-        "https://",
-        "u:p@h",
-        "@",
-        "/",
-        "-----BEGIN RSA PRIVATE KEY-----",
-        "-----END RSA PRIVATE KEY-----",
-        "aB3dE5fG7hI9jK1lM3nO5pQ7rS9tU1vW3xY5zA7",
-        "eyJhbGciOiJIUzI1NiJ9",
-        ".",
-        "MARK",
-        "***",
-        "REDACTED",
-        "curl -u ",
-        "/home/ann",
-        "é",
-        "\u{1b}[31m",
-        "%3D",
-        "secret",
-        "|-\n  ",
-        "mnemonic: ",
-        "TOKEN",
-        "sig=",
-        "?",
-        "#",
-        "<password>",
-        "</",
-        "literal-value",
-        "key",
+        "password", "=", ": ", "\"", "'", "\\\"", "\\", "\n", "\\n", " ", ",", ";", "&", "|", ")", "}",
+        "]", "[", "{", "`", "${X}", "$", "x", "hunter2", "token", "--token ", "Bearer ",
+        "Basic dXNlcjpwYXNz", "Authorization: ", "Cookie: a=b", "https://", "u:p@h", "@", "/",
+        "-----BEGIN RSA PRIVATE KEY-----", "-----END RSA PRIVATE KEY-----",
+        "aB3dE5fG7hI9jK1lM3nO5pQ7rS9tU1vW3xY5zA7", "eyJhbGciOiJIUzI1NiJ9", ".", "MARK", "***", "REDACTED",
+        "curl -u ", "/home/ann", "é", "\u{1b}[31m", "%3D", "secret", "|-\n  ", "mnemonic: ", "TOKEN",
+        "sig=", "?", "#", "<password>", "</", "literal-value", "key",
     ];
     let scrubber = Scrubber::builder()
         .home(Some("/home/ann"))
@@ -278,7 +228,7 @@ fn scrubbing_twice_is_scrubbing_once() {
         .unwrap()
         .build();
     let mut state = 1_u64;
-    for _ in 0..60_000 {
+    for _ in 0..20_000 {
         let mut text = String::new();
         for _ in 0..12 {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -299,86 +249,25 @@ fn scrubbing_twice_is_scrubbing_once() {
     }
 }
 
-/// A mebibyte of anything takes a fraction of a second even unoptimised; quadratic work would take minutes.
+/// A quarter of a mebibyte of anything takes a fraction of a second even unoptimised; quadratic work would take minutes.
 #[test]
 fn hostile_texts_take_linear_time() {
     let scrubber = scrubber();
+    #[rustfmt::skip]
     let pieces = [
-        "=",
-        "-",
-        "a",
-        "A",
-        "\"",
-        "'",
-        "\\",
-        "*",
-        "***REDACTED***",
-        " ",
-        "\n",
-        ":",
-        "/",
-        "://",
-        "://a:b",
-        "://a:b/",
-        "://a:b@",
-        "eyJ",
-        "eyJ.",
-        "eyJaaaaaaaaaa.",
-        "ghp_",
-        "sk-",
-        "sk-a1",
-        "xoxb-",
-        "7Q~",
-        "AZDO",
-        ":AA1",
-        "password=",
-        "password: ",
-        "password=\"",
-        "password='",
-        "password=[",
-        "password=\\\"",
-        "\"password\":",
-        "password: |\n  ",
-        "password,",
-        "token_",
-        "token ",
-        "--token ",
-        "--token -",
-        "Authorization: ",
-        "Authorization: Digest ",
-        "Cookie: ",
-        "Bearer ",
-        "basic ",
-        "-----BEGIN PRIVATE KEY-----",
-        "-----END PRIVATE KEY-----",
-        "-----BEGIN PRIVATE KEY-----\n",
-        "-----BEGIN PRIVATE KEY-----A: ",
-        "BEGIN ",
-        "Private-Lines: 1 ",
-        "curl ",
-        "curl -u ",
-        "${",
-        "password=${",
-        "password=<",
-        "<password>",
-        "mnemonic: ",
-        "@tcp(",
-        "a@tcp(",
-        "sig=",
-        "?sig=",
-        "\\n",
-        "pat",
-        "MTA",
-        "identified by '",
-        "\u{1b}[31m",
-        "%3D",
-        "\u{2022}",
+        "=", "-", "a", "A", "\"", "'", "\\", "*", "***REDACTED***", " ", "\n", ":", "/", "://", "://a:b",
+        "://a:b/", "://a:b@", "eyJ", "eyJ.", "eyJaaaaaaaaaa.", "ghp_", "sk-", "sk-a1", "xoxb-", "7Q~",
+        "AZDO", ":AA1", "password=", "password: ", "password=\"", "password='", "password=[",
+        "password=\\\"", "\"password\":", "password: |\n  ", "password,", "token_", "token ", "--token ",
+        "--token -", "Authorization: ", "Authorization: Digest ", "Cookie: ", "Bearer ", "basic ",
+        "-----BEGIN PRIVATE KEY-----", "-----END PRIVATE KEY-----", "-----BEGIN PRIVATE KEY-----\n",
+        "-----BEGIN PRIVATE KEY-----A: ", "BEGIN ", "Private-Lines: 1 ", "curl ", "curl -u ", "${",
+        "password=${", "password=<", "<password>", "mnemonic: ", "@tcp(", "a@tcp(", "sig=", "?sig=", "\\n",
+        "pat", "MTA", "identified by '", "\u{1b}[31m", "%3D", "\u{2022}",
     ];
     for piece in pieces {
-        for text in [
-            piece.repeat((1 << 20) / piece.len()),
-            format!("password={}", piece.repeat((1 << 20) / piece.len())),
-        ] {
+        let long = piece.repeat((1 << 18) / piece.len());
+        for text in [format!("password={long}"), long] {
             let start = Instant::now();
             let _ = scrubber.scrub(&text);
             let took = start.elapsed();

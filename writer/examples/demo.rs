@@ -1,0 +1,516 @@
+//! `make demo`: records a run, kills its recorder in the middle of a write, recovers, and finds
+//! one changed byte. Everything shown is done with the `waybill` binary, and checked.
+//!
+//! `demo [--keep]`: with `--keep` the project folder stays, to look around in.
+//!
+//! Called as `demo worker`, it is the worker of the run: it does some arithmetic, and says what it
+//! does on standard output, a JSON transition a line. Any language could.
+#![allow(missing_docs, clippy::print_stdout, clippy::print_stderr, reason = "a demo talks")]
+
+use std::error::Error;
+use std::fs;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, ExitCode, Stdio};
+use std::time::{Duration, Instant};
+
+type Result<T> = std::result::Result<T, Box<dyn Error>>;
+
+const RUN: &str = "goal-42";
+/// Lines are folded at this width.
+const WIDTH: usize = 98;
+/// How far what a program printed is indented.
+const INDENT: usize = 4;
+/// How many bytes the worker's log has: a write that takes some milliseconds.
+const LOG_BYTES: usize = 24 << 20;
+/// How often the kill is tried again where it came too early or too late.
+const TRIES: u32 = 8;
+
+/// The steps, in their order. A later one may use what the earlier ones left in [`Demo`].
+const STEPS: &[(&str, fn(&mut Demo) -> Result<()>)] = &[
+    ("A run is recorded", record),
+    ("The recorder is killed in the middle of a write", kill),
+    ("The run is recovered", recover),
+    ("Where the run stands", state),
+    ("One byte is changed", flip),
+    ("An entry is cut off at the end", cut),
+];
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        ["worker"] => worker(),
+        [] => demonstrate(false),
+        ["--keep"] => demonstrate(true),
+        _ => {
+            eprintln!("usage: demo [--keep]");
+            ExitCode::from(64)
+        }
+    }
+}
+
+fn demonstrate(keep: bool) -> ExitCode {
+    let start = Instant::now();
+    let mut demo = match Demo::new() {
+        Ok(demo) => demo,
+        Err(error) => {
+            eprintln!("demo: {error}");
+            return ExitCode::FAILURE;
+        }
+    };
+    tell(
+        "A flight recorder writes down what a long run does, entry by entry, so that after a crash \
+         the run goes on from what is certain, and anyone can check the record. Here is a small run, \
+         a real kill, and a changed byte. Lines that start with $ are commands, and what is below \
+         them is what they print (long lines are folded).",
+    );
+    for (number, (title, step)) in (1..).zip(STEPS) {
+        println!("{number}. {title}\n");
+        if let Err(error) = step(&mut demo) {
+            println!("\nThis did not come out as told: {error}");
+            println!("The project folder is kept: {}", demo.folder.display());
+            return ExitCode::FAILURE;
+        }
+    }
+    println!("All {} steps came out as told, in {:.1} s.", STEPS.len(), start.elapsed().as_secs_f64());
+    if keep {
+        println!("The project folder is kept: {}", demo.folder.display());
+        return ExitCode::SUCCESS;
+    }
+    match fs::remove_dir_all(&demo.folder) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("demo: can't remove {}: {error}", demo.folder.display());
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// What the steps share.
+struct Demo {
+    /// The project's folder, made for this.
+    folder: PathBuf,
+    /// The `waybill` binary.
+    waybill: PathBuf,
+    /// What the recorder acknowledged.
+    acknowledged: Vec<Acknowledged>,
+    /// The worker and the recorder that it feeds.
+    pipeline: Option<Pipeline>,
+    /// The last entry's hash, noted outside the ledger.
+    head: String,
+}
+
+/// An entry that the recorder said is on disk.
+struct Acknowledged {
+    seq: usize,
+    hash: String,
+}
+
+impl Demo {
+    fn new() -> Result<Demo> {
+        let this = std::env::current_exe()?;
+        // target/release/examples/demo → target/release/waybill
+        let waybill = this.ancestors().nth(2).ok_or("this program is nowhere")?.join("waybill");
+        if !waybill.is_file() {
+            return Err("the waybill binary is missing: run 'cargo build --release' first".into());
+        }
+        let folder = std::env::temp_dir().join(format!("waybill-demo-{}", std::process::id()));
+        fs::create_dir(&folder).map_err(|error| format!("can't make {}: {error}", folder.display()))?;
+        let (acknowledged, head) = (Vec::new(), String::new());
+        Ok(Demo { folder, waybill, acknowledged, pipeline: None, head })
+    }
+
+    fn run_folder(&self) -> PathBuf {
+        self.folder.join(".sdd/runtime/ledger").join(RUN)
+    }
+
+    fn ledger(&self) -> PathBuf {
+        self.run_folder().join("000000.jsonl")
+    }
+
+    fn ledger_bytes(&self) -> Result<u64> {
+        Ok(fs::metadata(self.ledger())?.len())
+    }
+
+    /// The binary in the project's folder, with an environment that has nothing of the caller's to
+    /// scrub.
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(&self.waybill);
+        command
+            .current_dir(&self.folder)
+            .args(arguments)
+            .env_clear()
+            .env("COLUMNS", (WIDTH - INDENT).to_string())
+            .env("NO_COLOR", "1")
+            .stdin(Stdio::null());
+        command
+    }
+
+    /// Runs the binary and shows the call, all that it prints, and a code that is not 0.
+    fn show(&self, code: i32, arguments: &[&str]) -> Result<String> {
+        show_call(arguments);
+        let (mut output, writer) = io::pipe()?;
+        let mut command = self.command(arguments);
+        command.stdout(writer.try_clone()?).stderr(writer);
+        let mut child = command.spawn()?;
+        // It holds the pipe's other end, and would keep it open.
+        drop(command);
+        let mut text = String::new();
+        output.read_to_string(&mut text)?;
+        let status = child.wait()?;
+        show_output(&text);
+        match status.code() {
+            Some(0) => {}
+            Some(code) => println!("    (exit code {code})"),
+            None => println!("    (killed)"),
+        }
+        println!();
+        expect(status.code() == Some(code), &format!("it was to exit with code {code}"))?;
+        Ok(text)
+    }
+}
+
+/// A worker, and the recorder that it feeds.
+struct Pipeline {
+    worker: Child,
+    recorder: Child,
+    answers: BufReader<ChildStdout>,
+}
+
+impl Pipeline {
+    fn start(demo: &Demo) -> Result<Pipeline> {
+        let mut worker = Command::new(std::env::current_exe()?)
+            .arg("worker")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()?;
+        let said = worker.stdout.take().ok_or("the worker has no output")?;
+        let mut recorder =
+            demo.command(&["ledger", "append", RUN, "--stdin"]).stdin(said).stdout(Stdio::piped()).spawn()?;
+        let answers = BufReader::new(recorder.stdout.take().ok_or("the recorder has no output")?);
+        Ok(Pipeline { worker, recorder, answers })
+    }
+
+    /// Tells the worker what to do next.
+    fn order(&mut self, order: &str) -> Result<()> {
+        let input = self.worker.stdin.as_mut().ok_or("the worker has no input")?;
+        Ok(writeln!(input, "{order}")?)
+    }
+
+    fn answer(&mut self) -> Result<String> {
+        let mut line = String::new();
+        self.answers.read_line(&mut line)?;
+        Ok(line)
+    }
+
+    /// Kills the recorder with SIGKILL, and gives back what it still answered.
+    fn kill(mut self) -> Result<String> {
+        self.recorder.kill()?;
+        self.recorder.wait()?;
+        let mut rest = String::new();
+        self.answers.read_to_string(&mut rest)?;
+        // Its recorder is gone, and its orders end: nothing keeps the worker.
+        drop(self.worker.stdin.take());
+        self.worker.wait()?;
+        Ok(rest)
+    }
+}
+
+fn record(demo: &mut Demo) -> Result<()> {
+    tell(
+        "A run has a ledger: a file to which entries are only appended. Each entry has a hash over \
+         its content and the hash before it, so they form a chain.",
+    );
+    demo.show(0, &["ledger", "open", RUN, "--goal", "some arithmetic"])?;
+    tell(
+        "A worker, another process, does the work. It says what it schedules, starts and finishes \
+         as JSON lines. The recorder answers each one with the entry's hash, and only once it is on \
+         disk.",
+    );
+    println!("    $ worker | waybill ledger append {RUN} --stdin");
+    let mut pipeline = Pipeline::start(demo)?;
+    pipeline.order("work")?;
+    for seq in 1..=8 {
+        let answer = pipeline.answer()?;
+        show_output(&answer);
+        let answered = answer.contains(&format!("\"seq\":{seq}}}"));
+        expect(answered, &format!("the worker's entry {seq} was to be answered"))?;
+        demo.acknowledged.push(acknowledged(&answer)?);
+    }
+    println!();
+    demo.pipeline = Some(pipeline);
+    tell("Anyone may read while it records:");
+    let log = demo.show(0, &["ledger", "log", RUN])?;
+    expect(log.lines().count() == 9, "nine entries were to be shown")?;
+    expect(log.contains("17984"), "the number of primes below 200000 was to be recorded")?;
+    tell(
+        "The worker sent entry 4 with a password in it. Secrets are scrubbed before anything is hashed \
+         or written, and this is what the ledger has:",
+    );
+    let ledger = fs::read_to_string(demo.ledger())?;
+    let row = ledger.lines().nth(4).ok_or("entry 4 was to be there")?;
+    let command = row.split("\"command\":").nth(1).and_then(|rest| rest.split('}').next()).unwrap_or(row);
+    show_output(&format!("\"command\":{command}"));
+    println!();
+    expect(!ledger.contains("correct-horse"), "the password was not to be written")?;
+    expect(ledger.contains("***REDACTED***"), "the password was to be replaced")
+}
+
+fn kill(demo: &mut Demo) -> Result<()> {
+    tell(&format!(
+        "The worker now hands over a log of {} MB as one entry. As soon as the ledger grows, the \
+         recorder gets a SIGKILL, which no program can catch: as in a crash, the write stops where it is.",
+        LOG_BYTES >> 20
+    ));
+    let mut is_torn = false;
+    for attempt in 1..=TRIES {
+        let mut pipeline = match demo.pipeline.take() {
+            Some(pipeline) => pipeline,
+            None => Pipeline::start(demo)?,
+        };
+        let before = demo.ledger_bytes()?;
+        pipeline.order("log")?;
+        // No sleep in between: the write takes some milliseconds.
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while demo.ledger_bytes()? == before {
+            expect(Instant::now() < deadline, "the recorder was to write")?;
+        }
+        let answers = pipeline.kill()?;
+        for answer in answers.lines() {
+            demo.acknowledged.push(acknowledged(answer)?);
+        }
+        is_torn = last_byte(&demo.ledger())? != b'\n';
+        if is_torn {
+            let written = demo.ledger_bytes()? - before;
+            println!(
+                "    kill -9: the recorder is dead, and {written} bytes of the entry are in the ledger\n"
+            );
+            break;
+        }
+        println!("    try {attempt}: the write was over before the kill came; once more\n");
+    }
+    if !is_torn {
+        cut_by_hand(demo)?;
+    }
+    tell(
+        "The ledger now ends in the middle of an entry: a torn tail. That entry was never acknowledged, \
+         so nobody relies on it. A check names it, and says what still holds:",
+    );
+    let said = demo.show(2, &["verify", RUN, "--quiet"])?;
+    expect(said.contains("torn_tail"), "the torn tail was to be named")
+}
+
+/// Where a kill never falls into a write, the tail is torn by hand, and the reader is told so.
+fn cut_by_hand(demo: &mut Demo) -> Result<()> {
+    let length = demo.ledger_bytes()?;
+    fs::OpenOptions::new().write(true).open(demo.ledger())?.set_len(length - 1000)?;
+    let last = fs::read_to_string(demo.ledger())?.lines().count() - 1;
+    demo.acknowledged.retain(|acknowledged| acknowledged.seq != last);
+    tell(&format!(
+        "In {TRIES} tries no kill fell into a write: this machine is too fast for that. So the last 1000 \
+         bytes are cut off by hand here; what the recorder said of that one entry does not count."
+    ));
+    Ok(())
+}
+
+fn recover(demo: &mut Demo) -> Result<()> {
+    tell(
+        "There is nothing to repair by hand. Whoever opens the run next checks it from its first \
+         entry, moves the torn bytes into a file of their own, and goes on behind the last whole entry:",
+    );
+    let said = demo.show(0, &["ledger", "append", RUN, "--kind", "task.resumed", "--task", "report"])?;
+    expect(said.contains(".torn-"), "the torn tail was to be set aside")?;
+    tell(&format!("The run's folder, .sdd/runtime/ledger/{RUN}, now has:"));
+    let mut files = Vec::new();
+    for file in fs::read_dir(demo.run_folder())? {
+        let file = file?;
+        files.push((file.file_name().to_string_lossy().into_owned(), file.metadata()?.len()));
+    }
+    files.sort();
+    for (name, bytes) in &files {
+        println!("    {name:<14}{bytes:>10} bytes");
+    }
+    println!();
+    expect(files.iter().any(|(name, _)| name.starts_with(".torn-")), "the torn bytes were to be kept")?;
+    let ledger = fs::read_to_string(demo.ledger())?;
+    let rows: Vec<&str> = ledger.lines().collect();
+    for Acknowledged { seq, hash } in &demo.acknowledged {
+        let is_there =
+            rows.get(*seq).is_some_and(|row| row.starts_with(&format!("{{\"entry_hash\":\"{hash}\"")));
+        expect(is_there, &format!("the acknowledged entry {seq} was to be there"))?;
+    }
+    tell(&format!(
+        "Each of the {} entries that were acknowledged to the worker is there.",
+        demo.acknowledged.len()
+    ));
+    Ok(())
+}
+
+fn state(demo: &mut Demo) -> Result<()> {
+    tell(
+        "The state follows from the entries alone. Two tasks are done and stay done; the third was \
+         started, so it is the frontier: what a resume goes on with.",
+    );
+    let text = demo.show(0, &["ledger", "state", RUN])?;
+    expect(text.contains("A resume goes on with: report"), "the frontier was to be the task 'report'")?;
+    let head = text.lines().find_map(|line| line.strip_prefix("head "));
+    demo.head = head.ok_or("the head was to be shown")?.to_owned();
+    tell(
+        "The head, the last entry's hash, stands for the whole chain. Somebody who noted it \
+         elsewhere can have the ledger checked against it:",
+    );
+    let report = demo.show(0, &["verify", RUN, "--expected-head", &demo.head])?;
+    expect(report.starts_with("VERIFIED"), "the ledger was to be verified")
+}
+
+fn flip(demo: &mut Demo) -> Result<()> {
+    tell(
+        "In a copy, one digit of a result is changed: entry 5 says that there are 17984 primes below \
+         200000, and now says 17985.",
+    );
+    let ledger = fs::read(demo.ledger())?;
+    let at = find(&ledger, b"17984").ok_or("the result was to be in the ledger")? + 4;
+    let mut copy = ledger;
+    copy[at] ^= 1;
+    fs::write(demo.folder.join("copy.jsonl"), &copy)?;
+    let report = demo.show(2, &["verify", "copy.jsonl"])?;
+    expect(report.contains("entry 5 (line 6, "), "entry 5 was to be named")?;
+    expect(report.contains("entry_hash_mismatch"), "the fault was to be a wrong hash")
+}
+
+fn cut(demo: &mut Demo) -> Result<()> {
+    tell(
+        "What a chain can't tell by itself: in another copy the last entry is gone, newline and all. \
+         What is left still recomputes, so it is 'consistent', which is less than 'verified':",
+    );
+    let mut copy = fs::read(demo.ledger())?;
+    copy.pop();
+    copy.truncate(copy.iter().rposition(|&byte| byte == b'\n').ok_or("entries were to be there")? + 1);
+    fs::write(demo.folder.join("cut.jsonl"), &copy)?;
+    let report = demo.show(0, &["verify", "cut.jsonl"])?;
+    expect(report.starts_with("CONSISTENT"), "the copy was to be consistent")?;
+    tell("The head from step 4 tells:");
+    let report = demo.show(2, &["verify", "cut.jsonl", "--quiet", "--expected-head", &demo.head])?;
+    expect(report.contains("entries are missing"), "the missing entry was to be noticed")
+}
+
+/// The worker: does what it is ordered to on standard input, and says it on standard output.
+fn worker() -> ExitCode {
+    for order in io::stdin().lines().map_while(io::Result::ok) {
+        let said = match order.as_str() {
+            "work" => work(),
+            _ => say(&format!(
+                r#"{{"kind":"task.progress","task_id":"report","payload":{{"log":"{}"}}}}"#,
+                "one more line of a long log; ".repeat(LOG_BYTES / 29)
+            )),
+        };
+        // Nobody records any more: a worker that must not work unrecorded stops.
+        if said.is_err() {
+            break;
+        }
+    }
+    ExitCode::SUCCESS
+}
+
+fn work() -> io::Result<()> {
+    for task in ["primes", "collatz", "report"] {
+        say(&format!(r#"{{"kind":"task.scheduled","task_id":"{task}"}}"#))?;
+    }
+    say(
+        r#"{"kind":"task.started","task_id":"primes","payload":{"command":"./primes --password=correct-horse 200000"}}"#,
+    )?;
+    let count = (2..200_000u32).filter(|n| (2..).take_while(|d| d * d <= *n).all(|d| n % d != 0)).count();
+    say(&format!(r#"{{"kind":"task.completed","task_id":"primes","payload":{{"primes":{count}}}}}"#))?;
+    say(r#"{"kind":"task.started","task_id":"collatz"}"#)?;
+    let longest = (1..200_000u64).max_by_key(|&n| steps_to_one(n)).unwrap_or(1);
+    let steps = steps_to_one(longest);
+    say(&format!(
+        r#"{{"kind":"task.completed","task_id":"collatz","payload":{{"start":{longest},"steps":{steps}}}}}"#
+    ))?;
+    say(r#"{"kind":"task.started","task_id":"report"}"#)
+}
+
+fn steps_to_one(mut n: u64) -> u32 {
+    let mut steps = 0;
+    while n != 1 {
+        n = if n % 2 == 0 { n / 2 } else { 3 * n + 1 };
+        steps += 1;
+    }
+    steps
+}
+
+fn say(line: &str) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    out.write_all(line.as_bytes())?;
+    out.write_all(b"\n")?;
+    out.flush()
+}
+
+fn expect(holds: bool, what: &str) -> Result<()> {
+    if holds { Ok(()) } else { Err(what.into()) }
+}
+
+/// Reads an acknowledgement: `{"entry_hash":"<64 hex>","seq":3}`.
+fn acknowledged(answer: &str) -> Result<Acknowledged> {
+    let read = || {
+        let rest = answer.strip_prefix("{\"entry_hash\":\"")?;
+        let seq = rest.get(64..)?.strip_prefix("\",\"seq\":")?.trim_end().strip_suffix('}')?.parse().ok()?;
+        Some(Acknowledged { seq, hash: rest.get(..64)?.to_owned() })
+    };
+    read().ok_or_else(|| format!("an acknowledgement was to come, not {answer:?}").into())
+}
+
+fn find(bytes: &[u8], what: &[u8]) -> Option<usize> {
+    bytes.windows(what.len()).position(|window| window == what)
+}
+
+fn last_byte(path: &Path) -> Result<u8> {
+    Ok(*fs::read(path)?.last().ok_or("the ledger was not to be empty")?)
+}
+
+/// Prints a paragraph for the reader.
+fn tell(text: &str) {
+    for line in fold(text, 2, 2) {
+        println!("{line}");
+    }
+    println!();
+}
+
+fn show_call(arguments: &[&str]) {
+    let quoted = arguments.iter().map(|argument| match argument.contains(' ') {
+        true => format!("'{argument}'"),
+        false => (*argument).to_owned(),
+    });
+    let call = format!("$ waybill {}", quoted.collect::<Vec<_>>().join(" "));
+    println!("{}", fold(&call, INDENT, INDENT + 4).join(" \\\n"));
+}
+
+/// Prints what a program printed, indented; a line that is too long is folded.
+fn show_output(text: &str) {
+    for line in text.lines() {
+        let own = line.len() - line.trim_start().len();
+        for part in fold(line.trim_start(), INDENT + own, INDENT + own + 4) {
+            println!("{}", part.trim_end());
+        }
+    }
+}
+
+/// Folds a line between words: what is behind `lead` spaces, and its later parts behind `hang`.
+fn fold(text: &str, lead: usize, hang: usize) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut line = " ".repeat(lead);
+    let mut is_begun = false;
+    for word in text.split(' ') {
+        if is_begun && line.chars().count() + 1 + word.chars().count() > WIDTH {
+            lines.push(std::mem::replace(&mut line, " ".repeat(hang)));
+            is_begun = false;
+        }
+        if is_begun {
+            line.push(' ');
+        }
+        line.push_str(word);
+        is_begun = true;
+    }
+    lines.push(line);
+    lines
+}
