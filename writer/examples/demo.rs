@@ -26,8 +26,10 @@ const LOG_BYTES: usize = 24 << 20;
 /// How often the kill is tried again where it came too early or too late.
 const TRIES: u32 = 8;
 
+type Step = fn(&mut Demo) -> Result<()>;
+
 /// The steps, in their order. A later one may use what the earlier ones left in [`Demo`].
-const STEPS: &[(&str, fn(&mut Demo) -> Result<()>)] = &[
+const STEPS: &[(&str, Step)] = &[
     ("A run is recorded", record),
     ("The recorder is killed in the middle of a write", kill),
     ("The run is recovered", recover),
@@ -433,7 +435,7 @@ fn work() -> io::Result<()> {
 fn steps_to_one(mut n: u64) -> u32 {
     let mut steps = 0;
     while n != 1 {
-        n = if n % 2 == 0 { n / 2 } else { 3 * n + 1 };
+        n = if n.is_multiple_of(2) { n / 2 } else { 3 * n + 1 };
         steps += 1;
     }
     steps
