@@ -149,7 +149,15 @@ fn repair_sets_the_rest_aside_and_records_it() {
     project.fails(64, &["no line 9"], ["ledger", "repair", RUN, "--from-line", "9"]);
     project.fails(64, &["no line 0"], ["ledger", "repair", RUN, "--from-line", "0"]);
     project.fails(64, &["does not hold", "line 2"], ["ledger", "repair", RUN, "--from-line", "3"]);
-    assert_eq!(project.bytes(), damaged);
+    fs::write(project.ledger(), &whole).unwrap();
+    project.fails(
+        64,
+        &["nothing there needs a repair", "--accept-loss"],
+        ["ledger", "repair", RUN, "--from-line", "2"],
+    );
+    project.fails(64, &["no line 5: the ledger has 4"], ["ledger", "repair", RUN, "--from-line", "5"]);
+    assert_eq!(project.bytes(), whole);
+    fs::write(project.ledger(), &damaged).unwrap();
     let said = project.ok(["ledger", "repair", RUN, "--from-line", "2", "--json"]);
     let answer: serde_json::Value = serde_json::from_str(&said.out).unwrap();
     assert_eq!(answer["entries_kept"], 1);

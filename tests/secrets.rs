@@ -104,6 +104,19 @@ fn a_secret_in_a_payload_that_is_refused_is_not_echoed() {
 }
 
 #[test]
+fn a_secret_in_a_name_is_refused_since_names_are_recorded_as_they_are() {
+    let project = Project::opened();
+    let token = token();
+    let said = project.run(["ledger", "append", RUN, "--kind", "a.b", "--task", &token]);
+    assert_eq!(said.code, Some(64), "{said:?}");
+    assert!(said.err.contains("task id"));
+    is_nowhere(&token, &project.path().join(".sdd"), &said);
+    assert_eq!(project.run(["ledger", "open", &token]).code, Some(64));
+    is_nowhere(&token, &project.path().join(".sdd"), &said);
+    assert!(!project.path().join(".sdd/runtime/ledger").join(&token).exists());
+}
+
+#[test]
 fn the_lock_s_note_has_no_arguments_that_could_be_secret() {
     let project = Project::opened();
     let token = token();

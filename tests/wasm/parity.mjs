@@ -18,7 +18,7 @@ if (!existsSync(waybill)) {
   console.error(`${waybill} is not there: cargo build --release, or name it in WAYBILL_BIN`);
   process.exit(1);
 }
-const { Verifier, memory } = await load('pkg', 'waybill_wasm');
+const { Verifier } = await load('pkg', 'waybill_wasm');
 const scratch = mkdtempSync(join(tmpdir(), 'waybill-parity-'));
 const random = generator(0x5eed);
 let passed = 0;
@@ -62,38 +62,37 @@ function vectors() {
 }
 
 function big() {
-  const { row, close } = framed();
+  // Each starts a chain of its own. `run.open` rows are parsed to values, canonical or not.
+  const row = (payload) => new Chain().row(payload);
+  const many = (item, bytes) => row(`{"a":[${item.repeat(bytes / item.length)}0]}`);
+  const text = (room) => row(`{"a":"${'x'.repeat(LINE_LIMIT - row('{"a":""}').length + room)}"}`);
+  const nest = (open, close, depth) => open.repeat(depth) + close.repeat(depth);
   const cases = {
-    '100 MB of arrays in arrays': () => Buffer.alloc(100e6, '['),
-    '60 MB of arrays in arrays': () => Buffer.alloc(60e6, '['),
-    '60 MB of objects in objects': () => Buffer.alloc(60e6, '{"a":'),
-    '60 MB of empty arrays': () => Buffer.from(row(`{"a":[${'[],'.repeat(20e6)}[]]}`)),
-    '60 MB of numbers': () => Buffer.from(row(`{"a":[${'1,'.repeat(30e6)}1]}`)),
-    '60 MB of keys': () => Buffer.from(row(`{${Array.from({ length: 4e6 }, (_, key) => `"${1e8 + key}":0`)}}`)),
-    '60 MB of escapes': () => Buffer.from(row(`{"a":"${'\\u00e9'.repeat(10e6)}"}`)),
-    'a row of the longest line': () => Buffer.from(row(`{"a":"${'x'.repeat(LINE_LIMIT - row('{"a":""}').length + 1)}"}`)),
-    'a row that is one byte longer': () => Buffer.from(row(`{"a":"${'x'.repeat(LINE_LIMIT - row('{"a":""}').length + 2)}"}`)),
-    'a line of 200 MB': () => Buffer.concat([Buffer.alloc(200e6, 'x'), Buffer.from('\n'), Buffer.from(close)]),
-    'rows that are 5,000 deep': () =>
-      Buffer.from(row(`{"a":${'['.repeat(5000)}${']'.repeat(5000)}}`) + row(`{"a":${'{"a":'.repeat(5000)}0${'}'.repeat(5000)}}`)),
-    '2 million broken lines': () => Buffer.alloc(4e6, 'x\n'),
+    '100 MB of arrays in arrays': () => '['.repeat(100e6),
+    '60 MB of arrays in arrays': () => '['.repeat(60e6),
+    '60 MB of objects in objects': () => '{"a":'.repeat(12e6),
+    '60 MB of complete arrays, 100 deep': () => many(`${nest('[', ']', 100)},`, 60e6),
+    '16 MB of objects, 100 deep': () => many(`${nest('{"a":[', ']}', 50)},`, 16e6),
+    '16 MB of numbers': () => many('1,', 16e6),
+    '16 MB of empty strings': () => many('"",', 16e6),
+    '16 MB of keys, the last first': () => row(`{${Array.from({ length: 1e6 }, (_, key) => `"${2e8 - key}":0`)}}`),
+    '60 MB of escapes': () => many('"\\u00e9\\u00e9\\u00e9",', 60e6),
+    'a row of the longest line': () => text(1),
+    'a row that is one byte longer': () => text(2),
+    'a line of 200 MB, and a row behind it': () => `${'x'.repeat(200e6)}\n${row('{"run_id":"big"}')}`,
+    'rows that are 5,000 deep': () => many(`${nest('[', ']', 5000)},`, 1e5) + many(`${nest('{"a":[', ']}', 2500)},`, 1e5),
+    '2 million broken lines': () => 'x\n'.repeat(2e6),
     '100 MB that hold': () => ledger(100e6),
   };
   for (const [name, make] of Object.entries(cases)) {
     check(name, () => {
-      const bytes = make();
+      const bytes = Buffer.from(make(), 'latin1');
       const path = join(scratch, FILE);
       writeFileSync(path, bytes);
-      for (const kind of ['ledger', 'step-journal']) {
-        // The command tells the kind of what is no ledger by its content.
-        if (kind === 'ledger') same(kind, path, bytes, {});
-        else finish(new Verifier(kind, FILE), bytes, 1 << 20);
-      }
+      same('ledger', path, bytes, {});
+      if (bytes.length < 20e6 || bytes[0] !== 0x7b) finish(new Verifier('step-journal', FILE), bytes, 1 << 20);
     });
   }
-  check('memory stays under 2 GB', () => {
-    if (memory.buffer.byteLength >= 2e9) throw new Error(`${memory.buffer.byteLength} bytes`);
-  });
 }
 
 function misuse() {
@@ -157,12 +156,6 @@ function finished() {
   const verifier = new Verifier('ledger', FILE);
   verifier.finish();
   return verifier;
-}
-
-/** A maker of rows that each start a chain, and one such row. */
-function framed() {
-  const row = (payload) => new Chain().row(payload);
-  return { row, close: row('{"run_id":"big"}') };
 }
 
 function check(name, body) {

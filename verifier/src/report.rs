@@ -304,7 +304,10 @@ impl Report {
             .chain([verdict])
             .max_by_key(|verdict| verdict.badness())
             .unwrap_or(verdict);
-        let said = checks.iter().find(|check| check.status == Status::Fail);
+        let said = checks
+            .iter()
+            .find(|check| check.status == Status::Fail)
+            .or_else(|| checks.iter().find(|_| verdict.exit_code() == 0));
         let worst = parts.iter().find(|part| part.verdict == verdict);
         let summary = match (said, worst) {
             (Some(check), _) => check.sentence.clone(),

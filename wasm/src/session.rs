@@ -161,7 +161,7 @@ impl Session {
 /// the engine as much as reading a megabyte: a hostile line of 60 MB took minutes.
 #[derive(Debug, Default)]
 struct Headroom {
-    /// The length of the line that is under way.
+    /// How much there is of the line that is under way.
     line: usize,
     /// The length up to which there is room.
     ready: usize,
@@ -169,18 +169,15 @@ struct Headroom {
 
 impl Headroom {
     fn before(&mut self, piece: &[u8]) {
-        let mut ends = piece.split(|&byte| byte == b'\n');
-        let first = ends.next().map_or(0, <[u8]>::len);
-        let longest = ends.clone().map(<[u8]>::len).max().unwrap_or(0);
-        self.make(self.line.saturating_add(first).max(longest).min(MAX_LINE));
-        self.line = match ends.last() {
-            Some(last) => last.len(),
-            None => self.line.saturating_add(first),
+        self.make(self.line.saturating_add(piece.len()).min(MAX_LINE));
+        self.line = match piece.iter().rposition(|&byte| byte == b'\n') {
+            Some(end) => piece.len() - end - 1,
+            None => self.line.saturating_add(piece.len()),
         };
     }
 
     fn make(&mut self, line: usize) {
-        if line < LONG_LINE || line <= self.ready {
+        if line <= LONG_LINE || line <= self.ready {
             return;
         }
         self.ready = line.next_power_of_two();

@@ -130,8 +130,17 @@ pub fn sync_folder(folder: &Path) -> Result<(), Error> {
 ///
 /// If any step fails; a half-written file is removed again.
 pub fn create(path: &Path, bytes: &[u8]) -> Result<(), Error> {
+    create_with(path, |file| file.write_all(bytes))
+}
+
+/// The same, for what is written in pieces.
+///
+/// # Errors
+///
+/// As [`create`].
+pub fn create_with(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> Result<(), Error> {
     let mut file = new_file(path)?;
-    let written = file.write_all(bytes).and_then(|()| file.sync_all());
+    let written = write(&mut file).and_then(|()| file.sync_all());
     if let Err(source) = written {
         // Best effort: the error that matters is the first one.
         drop(fs::remove_file(path));
@@ -190,6 +199,32 @@ pub struct AppendFile {
     failed: bool,
 }
 
+/// Reads a part of a file, whatever else reads it.
+#[derive(Debug)]
+pub struct From<'a> {
+    file: &'a File,
+    at: u64,
+    end: u64,
+}
+
+impl<'a> From<'a> {
+    /// The same, but not beyond an offset.
+    #[must_use]
+    pub fn to(self, end: u64) -> From<'a> {
+        From { end: end.min(self.end), ..self }
+    }
+}
+
+impl io::Read for From<'_> {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        let left = usize::try_from(self.end.saturating_sub(self.at)).unwrap_or(usize::MAX);
+        let length = bytes.len().min(left);
+        let count = self.file.read_at(&mut bytes[..length], self.at)?;
+        self.at += u64::try_from(count).unwrap_or(0);
+        Ok(count)
+    }
+}
+
 /// Whether and when an append waits for the disk.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Sync {
@@ -243,18 +278,10 @@ impl AppendFile {
         self.length
     }
 
-    /// Reads bytes at an offset, exactly.
-    ///
-    /// # Errors
-    ///
-    /// If they can't be read.
-    pub fn read_at(&self, offset: u64, length: u64) -> Result<Vec<u8>, Error> {
-        let length = usize::try_from(length).unwrap_or(usize::MAX);
-        let mut bytes = vec![0; length];
-        self.file
-            .read_exact_at(&mut bytes, offset)
-            .map_err(|source| Error::new("can't read", &self.path, source))?;
-        Ok(bytes)
+    /// A reader of the bytes from an offset to the end.
+    #[must_use]
+    pub fn from(&self, offset: u64) -> From<'_> {
+        From { file: &self.file, at: offset, end: self.length }
     }
 
     /// Appends records in one write.

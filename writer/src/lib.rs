@@ -3,6 +3,7 @@
 
 pub mod cli;
 pub mod durable;
+pub mod git;
 pub mod lock;
 pub mod log;
 pub mod project;

@@ -155,9 +155,8 @@ fn ledgers(project: &Project) -> Result<Vec<Finding>, Failure> {
         let aside = fs::read_dir(project.ledger_folder(&run)).into_iter().flatten().flatten();
         let torn = aside.filter(|entry| entry.file_name().to_string_lossy().starts_with(".torn-")).count();
         if torn > 0 {
-            let sentence = format!(
-                "run {run} has {torn} torn tails set aside: crashes; they may be deleted when understood"
-            );
+            let sentence =
+                format!("run {run}: torn tails set aside after crashes: {torn}; delete them when understood");
             findings.push(Finding { id: "torn", standing: Standing::Note, sentence });
         }
     }

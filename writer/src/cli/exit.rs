@@ -84,12 +84,16 @@ impl From<log::Error> for Failure {
         let message = chain(&error);
         let (exit, advice) = match &error {
             log::Error::Absent(run) => (Exit::Absent, format!("; 'waybill ledger open {run}' starts one")),
-            log::Error::Damaged { fault, .. } => (
+            log::Error::Damaged { run, fault, .. } => (
                 Exit::Failed,
                 format!(
-                    "; 'waybill ledger repair RUN --from-line {}' sets that line and the rest aside",
+                    "; 'waybill ledger repair {run} --from-line {}' sets that line and the rest aside",
                     fault.place.line
                 ),
+            ),
+            log::Error::NotDamaged { .. } => (
+                Exit::Usage,
+                String::from("; give the line that verify names, or --accept-loss to cut good entries off"),
             ),
             log::Error::Lock(LockError::Held { .. }) => {
                 (Exit::Locked, String::from("; wait for it to end, or leave --no-wait out"))

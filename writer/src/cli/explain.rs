@@ -175,6 +175,7 @@ fn paragraph(lead: &str, body: &str, width: usize) -> String {
     let mut at = MARGIN;
     for word in body.split(' ') {
         if at > MARGIN && at + word.chars().count() > width.saturating_sub(1) {
+            text.truncate(text.trim_end().len());
             text.push('\n');
             text.push_str(&" ".repeat(MARGIN));
             at = MARGIN;

@@ -103,6 +103,9 @@ pub(super) enum Command {
         /// The first line to set aside, from 1, as verify names it
         #[arg(long, value_name = "N")]
         from_line: u64,
+        /// Set entries aside that hold, too
+        #[arg(long)]
+        accept_loss: bool,
         /// Fail with code 75 if another process records this run
         #[arg(long)]
         no_wait: bool,
@@ -170,7 +173,10 @@ pub(super) fn run(global: &Global, command: &Command) -> Result<Exit, Failure> {
         Command::Verify { run, file, expect } => {
             verify::run_ledger(global, run.as_ref(), file.as_deref(), expect)
         }
-        Command::Repair { run, from_line, no_wait } => repair(global, run, *from_line, *no_wait),
+        Command::Repair { run, from_line, accept_loss, no_wait } => {
+            let loss = if *accept_loss { ledger_log::Loss::Accept } else { ledger_log::Loss::Refuse };
+            repair(global, run, *from_line, loss, *no_wait)
+        }
     }
 }
 
@@ -193,7 +199,7 @@ pub(super) fn replay(global: &Global, run: &RunId) -> Result<State, Failure> {
     let mut state = State::default();
     let rows = LedgerRows::new(Some(run), |row: &Row<'_>, _| state.apply(row));
     let outcome = read::walk(&file, size, rows, last_line).map_err(unreadable)?;
-    let damage = ledger_log::recover::plan(&outcome).err();
+    let damage = ledger_log::recover::plan(run, &outcome).err();
     match damage {
         Some(error) => Err(error.into()),
         None => Ok(state),
@@ -260,11 +266,17 @@ fn state_text(run: &RunId, state: &State) -> String {
     text
 }
 
-fn repair(global: &Global, run: &RunId, from_line: u64, no_wait: bool) -> Result<Exit, Failure> {
+fn repair(
+    global: &Global,
+    run: &RunId,
+    from_line: u64,
+    loss: ledger_log::Loss,
+    no_wait: bool,
+) -> Result<Exit, Failure> {
     let project = global.project()?;
     let wait = if no_wait { crate::lock::Wait::No } else { crate::lock::Wait::Yes };
     let waiting = |holder: &str| out::say(&format!("waiting for the lock of run {run}, held by {holder}"));
-    let repaired = ledger_log::repair(&project, run, from_line, wait, waiting)?;
+    let repaired = ledger_log::repair(&project, run, from_line, loss, wait, waiting)?;
     match global.form() {
         Form::Quiet => {}
         Form::Json => {

@@ -53,19 +53,22 @@ struct Cli {
     command: Command,
 }
 
+/// The help heading of what every command takes.
+const EVERYWHERE: &str = "Options of every command";
+
 #[derive(Clone, Debug, Args)]
 struct Global {
     /// The project's folder; its records are in .sdd below it
-    #[arg(long, global = true, value_name = "DIR", default_value = ".")]
+    #[arg(long, global = true, value_name = "DIR", default_value = ".", help_heading = EVERYWHERE)]
     workdir: PathBuf,
     /// This user's own records [default: $WAYBILL_DATA_DIR, else XDG state]
-    #[arg(long, global = true, value_name = "DIR")]
+    #[arg(long, global = true, value_name = "DIR", help_heading = EVERYWHERE)]
     data_dir: Option<PathBuf>,
     /// Print JSON
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = EVERYWHERE)]
     json: bool,
     /// Print nothing on success
-    #[arg(long, short, global = true, conflicts_with = "json")]
+    #[arg(long, short, global = true, conflicts_with = "json", help_heading = EVERYWHERE)]
     quiet: bool,
 }
 
@@ -153,7 +156,7 @@ fn usage(error: &clap::Error) -> ExitCode {
                     !line.is_empty() && !line.starts_with("Usage:") && !line.starts_with("For more")
                 })
                 .collect();
-            let line = said.join("; ");
+            let line = said.join("; ").replace(":; ", ": ");
             out::say(&format!("{} (see --help)", line.trim_start_matches("error: ")));
             Exit::Usage.into()
         }

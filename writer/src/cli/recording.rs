@@ -146,6 +146,13 @@ pub(super) fn transition(
     task_id: TaskId,
     payload: Object,
 ) -> Result<Transition, String> {
+    for (what, name) in [("kind", kind.as_str()), ("task id", task_id.as_str()), ("run id", run.as_str())] {
+        if scrubber.scrub(name).1 > 0 {
+            return Err(format!(
+                "the {what} holds what looks like a secret, and names are recorded as they are"
+            ));
+        }
+    }
     if kind.as_str() == "run.open" {
         match payload.get("run_id") {
             Some(id) if id.as_str() == Some(run.as_str()) => {}

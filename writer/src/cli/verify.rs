@@ -137,7 +137,15 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<Exit, Failure> {
         let path = Path::new(name);
         let subject = match (path.symlink_metadata(), RunId::new(name)) {
             (Ok(_), _) => Subject::file(path),
-            (Err(_), Ok(run)) => Subject::run(global, &run)?,
+            (Err(_), Ok(run)) => {
+                let subject = Subject::run(global, &run)?;
+                if !subject.path.exists() {
+                    let message =
+                        format!("there is no file and no run {name} here: look at --workdir, or the path");
+                    return Err(Failure { exit: Exit::Absent, message });
+                }
+                subject
+            }
             (Err(_), Err(_)) => {
                 let message = format!("there is no file {name}, and it is no run id: give one of the two");
                 return Err(Failure { exit: Exit::Absent, message });
@@ -194,10 +202,13 @@ fn check(subject: &Subject, expect: &ExpectArgs) -> Result<Report, Failure> {
     if subject.run.is_some() {
         return check_ledger(subject, expect);
     }
-    let file = match open_regular(&subject.path) {
-        Ok(file) => file,
-        Err(error) => return Err(error.into()),
-    };
+    if subject.path.is_dir() {
+        return Err(Failure::usage(format!(
+            "{} is a folder: give a run's name (with --workdir), or files",
+            subject.path.display()
+        )));
+    }
+    let file = open_regular(&subject.path)?;
     match evidence::tell(&beginning(&file).map_err(|error| subject.unreadable(error))?) {
         Kind::Ledger | Kind::Empty => check_ledger(subject, expect),
         Kind::StepJournal => {
@@ -258,7 +269,17 @@ fn comparisons(subjects: &[Subject], reports: &[Report]) -> Result<Vec<(Check, V
     for (index, (subject, report)) in subjects.iter().zip(reports).enumerate() {
         let run =
             |report: &Report| report.facts.get("run_id").and_then(|run| run.as_str()).map(str::to_owned);
-        let Some(run_id) = run(report).filter(|_| report.verdict != Verdict::Failed) else { continue };
+        let Some(run_id) = run(report) else { continue };
+        if report.verdict == Verdict::Failed {
+            if reports.iter().filter(|other| run(other).as_deref() == Some(run_id.as_str())).count() > 1 {
+                let sentence = format!(
+                    "{} does not hold, so it was not compared with the others of run {run_id}",
+                    subject.name
+                );
+                found.push((Check::new("ledger.compare", Status::NotChecked, sentence), Verdict::Incomplete));
+            }
+            continue;
+        }
         let stamps = stamps(subject)?;
         for (other, theirs) in &earlier {
             if run(&reports[*other]).as_deref() == Some(run_id.as_str()) {
@@ -280,6 +301,10 @@ fn stamps(subject: &Subject) -> Result<Vec<Stamp>, Failure> {
     Ok(stamps)
 }
 
+fn counted(entries: usize) -> String {
+    if entries == 1 { String::from("1 entry") } else { format!("{entries} entries") }
+}
+
 fn comparison((first, second): (&str, &str), run: &str, comparison: Comparison) -> (Check, Verdict) {
     const ID: &str = "ledger.compare";
     let (status, verdict, sentence) = match comparison {
@@ -291,12 +316,12 @@ fn comparison((first, second): (&str, &str), run: &str, comparison: Comparison) 
         Comparison::LocalAhead(more) => (
             Status::Pass,
             Verdict::Verified,
-            format!("{first} goes on from {second}, by {more} entries, as run {run}"),
+            format!("{first} goes on from {second}, by {}, as run {run}", counted(more)),
         ),
         Comparison::RemoteAhead(more) => (
             Status::Pass,
             Verdict::Verified,
-            format!("{second} goes on from {first}, by {more} entries, as run {run}"),
+            format!("{second} goes on from {first}, by {}, as run {run}", counted(more)),
         ),
         Comparison::Diverged { entry, local, remote } => (
             Status::Fail,

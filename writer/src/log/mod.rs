@@ -21,7 +21,7 @@ use crate::lock::{Lock, LockError, Wait};
 use crate::project::Project;
 use crate::read;
 pub use recover::{Plan, TornTail};
-pub use repair::{Repaired, repair};
+pub use repair::{Loss, Repaired, repair};
 
 /// Why a ledger can't be opened or extended.
 #[derive(Debug)]
@@ -30,6 +30,8 @@ pub enum Error {
     Absent(RunId),
     /// The ledger is damaged: nothing opens it before somebody repairs it.
     Damaged {
+        /// The run.
+        run: RunId,
         /// The first fault.
         fault: Fault,
         /// How many there are.
@@ -60,6 +62,11 @@ pub enum Error {
         /// How many lines there are.
         lines: u64,
     },
+    /// The line that a repair was to start from, and all behind it, holds.
+    NotDamaged {
+        /// The line, from 1.
+        line: u64,
+    },
     /// What stands before the line that a repair was to start from does not hold.
     StillDamaged(Fault),
 }
@@ -68,7 +75,7 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Error::Absent(run) => write!(f, "there is no ledger of run {run} here"),
-            Error::Damaged { fault, count } => {
+            Error::Damaged { fault, count, .. } => {
                 write!(f, "the ledger is damaged: {fault}")?;
                 if *count > 1 {
                     write!(f, " ({count} faults in all)")?;
@@ -87,6 +94,9 @@ impl fmt::Display for Error {
             Error::File(error) => error.fmt(f),
             Error::NoSuchLine { line, lines } => {
                 write!(f, "there is no line {line}: the ledger has {lines}")
+            }
+            Error::NotDamaged { line } => {
+                write!(f, "line {line} and what follows hold: nothing there needs a repair")
             }
             Error::StillDamaged(fault) => write!(f, "what stands before that line does not hold: {fault}"),
         }
@@ -195,7 +205,7 @@ impl Ledger {
             read::threads(file.length()),
         )
         .map_err(unreadable)?;
-        let plan = recover::plan(&outcome)?;
+        let plan = recover::plan(run, &outcome)?;
         let set_aside = recover::execute(&plan, &path, &mut file)?;
         Ok(Ledger {
             file,

@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use waybill_verifier::chain::{FaultKind, Outcome};
+use waybill_verifier::hash::Hasher;
+use waybill_verifier::id::RunId;
 
 use super::Error;
 use crate::durable::{self, AppendFile};
@@ -39,7 +41,7 @@ pub struct TornTail {
 /// # Errors
 ///
 /// If it has any fault but a torn tail.
-pub fn plan<R>(outcome: &Outcome<R>) -> Result<Plan, Error> {
+pub fn plan<R>(run: &RunId, outcome: &Outcome<R>) -> Result<Plan, Error> {
     match (&outcome.recovery, outcome.faults.first()) {
         (_, None) => Ok(Plan::Extend),
         (Some(recovery), Some(fault)) if fault.kind == FaultKind::TornTail => Ok(Plan::SetAside {
@@ -47,7 +49,9 @@ pub fn plan<R>(outcome: &Outcome<R>) -> Result<Plan, Error> {
             length: recovery.torn_bytes,
             entry: recovery.place.entry,
         }),
-        (_, Some(fault)) => Err(Error::Damaged { fault: fault.clone(), count: outcome.fault_count }),
+        (_, Some(fault)) => {
+            Err(Error::Damaged { run: run.clone(), fault: fault.clone(), count: outcome.fault_count })
+        }
     }
 }
 
@@ -59,25 +63,30 @@ pub fn plan<R>(outcome: &Outcome<R>) -> Result<Plan, Error> {
 /// If a file can't be written; the ledger is then as it was, or cut with its tail set aside.
 pub fn execute(plan: &Plan, path: &Path, file: &mut AppendFile) -> Result<Option<TornTail>, Error> {
     let Plan::SetAside { from, length, entry } = *plan else { return Ok(None) };
-    let torn = file.read_at(from, length)?;
-    let aside = set_aside(path, &format!(".torn-{entry}"), &torn)?;
+    let aside = set_aside(path, &format!(".torn-{entry}"), file, from)?;
     file.truncate(from)?;
     Ok(Some(TornTail { path: aside, length, entry }))
 }
 
-/// Writes bytes to a file of their own beside the ledger: `name`, or `name-2`, `name-3`, … where
-/// that has other bytes; a file that already has these very bytes is taken as it is.
-pub(super) fn set_aside(path: &Path, name: &str, bytes: &[u8]) -> Result<PathBuf, durable::Error> {
+/// Copies a ledger's bytes from `from` on to a file of their own beside it: `name`, or `name-2`,
+/// `name-3`, … where that has other bytes; a file that already has these very bytes is taken as
+/// it is.
+pub(super) fn set_aside(
+    path: &Path,
+    name: &str,
+    file: &AppendFile,
+    from: u64,
+) -> Result<PathBuf, durable::Error> {
     let mut number = 1;
     loop {
         let aside = match number {
             1 => path.with_file_name(name),
             _ => path.with_file_name(format!("{name}-{number}")),
         };
-        match durable::create(&aside, bytes) {
+        match durable::create_with(&aside, |aside| std::io::copy(&mut file.from(from), aside).map(drop)) {
             Ok(()) => return Ok(aside),
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
-                if std::fs::read(&aside).is_ok_and(|there| there == bytes) {
+                if has_same(&aside, file, from) {
                     return Ok(aside);
                 }
                 number += 1;
@@ -85,4 +94,21 @@ pub(super) fn set_aside(path: &Path, name: &str, bytes: &[u8]) -> Result<PathBuf
             Err(error) => return Err(error),
         }
     }
+}
+
+fn has_same(aside: &Path, file: &AppendFile, from: u64) -> bool {
+    let Ok(there) = durable::open_regular(aside) else { return false };
+    let digest = |reader: &mut dyn std::io::Read| {
+        let mut hasher = Hasher::new();
+        let mut piece = vec![0; 64 << 10];
+        loop {
+            match reader.read(&mut piece) {
+                Ok(0) => return Some(hasher.finish()),
+                Ok(count) => hasher.update(&piece[..count]),
+                Err(_) => return None,
+            }
+        }
+    };
+    let ours = digest(&mut file.from(from));
+    ours.is_some() && ours == digest(&mut &there)
 }

@@ -1,11 +1,11 @@
 //! The explicit way out of a damaged ledger: everything from a line on is set aside, and that
 //! this was done is recorded as an entry.
 
-use std::io::Write;
+use std::io::{self, BufRead, BufReader, Write};
 use std::path::PathBuf;
 
-use waybill_verifier::chain::{LastLine, Walk};
-use waybill_verifier::hash::Digest;
+use waybill_verifier::chain::LastLine;
+use waybill_verifier::hash::Hasher;
 use waybill_verifier::id::{Kind, RunId, TaskId};
 use waybill_verifier::json::{Object, Value};
 use waybill_verifier::ledger::{LedgerRows, RowText};
@@ -15,6 +15,7 @@ use super::{Error, Recorded, now};
 use crate::durable::{self, AppendFile};
 use crate::lock::{Lock, Wait};
 use crate::project::Project;
+use crate::read;
 
 /// What a repair did.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -29,6 +30,15 @@ pub struct Repaired {
     pub entry: Recorded,
 }
 
+/// Whether entries that hold may be set aside.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Loss {
+    /// They may.
+    Accept,
+    /// Only what is damaged, and what stands behind it.
+    Refuse,
+}
+
 /// Sets everything from line `from_line` (from 1) aside, into `.aside-<entry>` beside the
 /// ledger, and records that with the rest's length and SHA-256.
 ///
@@ -36,11 +46,13 @@ pub struct Repaired {
 ///
 /// # Errors
 ///
-/// If there is no such line, what stands before it does not hold, or a file can't be written.
+/// If there is no such line, what stands before it does not hold, what follows holds and no loss
+/// is accepted, or a file can't be written.
 pub fn repair(
     project: &Project,
     run: &RunId,
     from_line: u64,
+    loss: Loss,
     wait: Wait,
     waiting: impl FnOnce(&str),
 ) -> Result<Repaired, Error> {
@@ -51,51 +63,66 @@ pub fn repair(
     }
     let _lock = Lock::take(&project.ledger_lock(run), wait, waiting)?;
     let file = AppendFile::open(&path)?;
-    let bytes = file.read_at(0, file.length())?;
-    let split = line_offset(&bytes, from_line)?;
-    let (kept, rest) = bytes.split_at(split);
+    let unreadable = |source| durable::Error::new("can't read", &path, source);
+    let split = line_offset(&file, from_line).map_err(unreadable)??;
 
-    let mut walk = Walk::new(LedgerRows::unvisited(Some(run)));
-    walk.push(kept);
-    let outcome = walk.finish(LastLine::Settled);
+    let walk = |to| read::walk(file.file(), to, LedgerRows::unvisited(Some(run)), LastLine::Settled);
+    let outcome = walk(split).map_err(unreadable)?;
     if let Some(fault) = outcome.faults.first() {
         return Err(Error::StillDamaged(fault.clone()));
     }
+    if loss == Loss::Refuse && walk(file.length()).map_err(unreadable)?.fault_count == 0 {
+        return Err(Error::NotDamaged { line: from_line });
+    }
     let entries = outcome.end.entry;
-    let length = u64::try_from(rest.len()).unwrap_or(u64::MAX);
-    let aside = set_aside(&path, &format!(".aside-{entries}"), rest)?;
+    let length = file.length() - split;
+    let mut rest = Hasher::new();
+    io::copy(&mut file.from(split), &mut Hashing(&mut rest)).map_err(unreadable)?;
+    let aside = set_aside(&path, &format!(".aside-{entries}"), &file, split)?;
     let name = aside.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let payload = Object::of([
         ("from_line", Value::from(from_line)),
         ("set_aside", Value::from(name)),
         ("bytes", Value::from(length)),
-        ("sha256", Value::from(Digest::of(rest).to_hex())),
+        ("sha256", Value::from(rest.finish().to_hex())),
     ]);
     let kind = Kind::new("ledger.repaired").expect("it fits the pattern");
     let task_id = TaskId::new("").expect("the run itself");
     let (row, entry_hash) =
         RowText::next(&kind, &task_id, &payload, (entries, &outcome.rows.head()), 0, now());
-    durable::replace(&path, |file| {
-        file.write_all(kept)?;
-        file.write_all(row.as_bytes())?;
-        file.write_all(b"\n")
+    durable::replace(&path, |new| {
+        io::copy(&mut file.from(0).to(split), new)?;
+        new.write_all(row.as_bytes())?;
+        new.write_all(b"\n")
     })?;
     Ok(Repaired { aside, length, entries, entry: Recorded { seq: entries, entry_hash } })
 }
 
-fn line_offset(bytes: &[u8], line: u64) -> Result<usize, Error> {
-    let mut at = 0;
-    let mut number = 1;
-    while number < line {
-        match memchr::memchr(b'\n', &bytes[at..]) {
-            Some(end) => at += end + 1,
-            None => return Err(Error::NoSuchLine { line, lines: number }),
+/// Hashes what is written to it.
+struct Hashing<'a>(&'a mut Hasher);
+
+impl Write for Hashing<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.update(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The offset of a line's first byte.
+fn line_offset(file: &AppendFile, line: u64) -> io::Result<Result<u64, Error>> {
+    let mut reader = BufReader::with_capacity(256 << 10, file.from(0));
+    let (mut at, mut lines) = (0, 0);
+    while lines + 1 < line || line == 0 {
+        let length = reader.skip_until(b'\n')?;
+        if length == 0 {
+            return Ok(Err(Error::NoSuchLine { line, lines }));
         }
-        number += 1;
+        at += u64::try_from(length).unwrap_or(0);
+        lines += 1;
     }
-    if at >= bytes.len() || line == 0 {
-        let lines = number.saturating_sub(1);
-        return Err(Error::NoSuchLine { line, lines });
-    }
-    Ok(at)
+    Ok(if at < file.length() { Ok(at) } else { Err(Error::NoSuchLine { line, lines }) })
 }

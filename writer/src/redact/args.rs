@@ -27,39 +27,19 @@ enum Tool {
     GitHubSecret,
 }
 
-const TOOLS: [(&str, Tool); 32] = [
-    ("curl", Tool::Curl),
-    ("wget", Tool::Curl),
-    ("http", Tool::Curl),
-    ("https", Tool::Curl),
-    ("xh", Tool::Curl),
-    ("xhs", Tool::Curl),
-    ("sshpass", Tool::SshPass),
-    ("mysql", Tool::MySql),
-    ("mysqldump", Tool::MySql),
-    ("mysqladmin", Tool::MySql),
-    ("mariadb", Tool::MySql),
-    ("mariadb-dump", Tool::MySql),
-    ("docker", Tool::Registry),
-    ("podman", Tool::Registry),
-    ("nerdctl", Tool::Registry),
-    ("helm", Tool::Registry),
-    ("oras", Tool::Registry),
-    ("crane", Tool::Registry),
-    ("az", Tool::Registry),
-    ("redis-cli", Tool::Redis),
-    ("smbclient", Tool::Samba),
-    ("ldapsearch", Tool::Ldap),
-    ("ldapmodify", Tool::Ldap),
-    ("mongo", Tool::Mongo),
-    ("mongosh", Tool::Mongo),
-    ("mongodump", Tool::Mongo),
-    ("mongorestore", Tool::Mongo),
-    ("sqlcmd", Tool::SqlCmd),
-    ("openssl", Tool::OpenSsl),
-    ("zip", Tool::Zip),
-    ("unzip", Tool::Zip),
-    ("gh", Tool::GitHub),
+const TOOLS: [(Tool, &str); 12] = [
+    (Tool::Curl, "curl wget http https xh xhs"),
+    (Tool::SshPass, "sshpass"),
+    (Tool::MySql, "mysql mysqldump mysqladmin mariadb mariadb-dump mariadb-admin"),
+    (Tool::Registry, "docker podman nerdctl helm oras crane az"),
+    (Tool::Redis, "redis-cli"),
+    (Tool::Samba, "smbclient"),
+    (Tool::Ldap, "ldapsearch ldapmodify ldapadd ldapdelete"),
+    (Tool::Mongo, "mongo mongosh mongodump mongorestore mongoexport mongoimport"),
+    (Tool::SqlCmd, "sqlcmd bcp"),
+    (Tool::OpenSsl, "openssl"),
+    (Tool::Zip, "zip unzip"),
+    (Tool::GitHub, "gh"),
 ];
 
 /// Reads words in order; remembers what the words before mean for the next.
@@ -86,8 +66,8 @@ impl<'w> Reader<'w> {
     fn remember(&mut self, word: &'w [u8]) {
         let program = word.rsplit(|byte| matches!(byte, b'/' | b'\\')).next().unwrap_or_default();
         let program = program.strip_suffix(b".exe").unwrap_or(program);
-        if let Some((_, tool)) = TOOLS.iter().find(|(name, _)| name.as_bytes() == program) {
-            // `curl http://…` has no word `http` alone, but `apt install curl` does no harm either.
+        let names = |names: &str| names.split_ascii_whitespace().any(|name| name.as_bytes() == program);
+        if let Some((tool, _)) = TOOLS.iter().find(|(_, programs)| names(programs)) {
             self.tool = Some(*tool);
         }
         match (self.tool, word) {

@@ -53,7 +53,7 @@ impl Builder {
     #[must_use]
     pub fn env(mut self, variables: impl IntoIterator<Item = (String, String)>) -> Self {
         for (name, value) in variables {
-            if is_env_secret(&name) {
+            if is_env_secret(&name) && !is_file(value.trim()) {
                 self.literal(value.trim().as_bytes());
             }
             let mut scan = Scan::new(value.as_bytes());
@@ -193,6 +193,13 @@ fn is_env_secret(name: &str) -> bool {
         "_DSN",
     ];
     ends.iter().any(|end| name.ends_with(end)) && !public.iter().any(|end| name.ends_with(end))
+}
+
+/// A variable such as `PWD` or `TLS_KEY` often names a file; a key of AWS may begin with a slash, but has 40 letters.
+fn is_file(value: &str) -> bool {
+    let base64 = value.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'='));
+    let rooted = ["/", "./", "../", "~/"].iter().any(|root| value.starts_with(root));
+    rooted && !(base64 && value.len() >= 40)
 }
 
 fn is_trivial(value: &[u8]) -> bool {

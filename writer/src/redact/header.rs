@@ -52,14 +52,14 @@ pub(super) fn find(scan: &mut Scan<'_>, name: &Name, at: usize) -> usize {
 
 /// Where a header ends: at the quote that encloses it, or with its line. Parameters have quotes of their own.
 fn header_end(scan: &Scan<'_>, name: &Name, at: usize) -> usize {
-    let line = scan.line_end(at);
     let enclosing = scan.before(name.range.start).filter(|byte| b"\"'`".contains(byte));
-    let ends = |byte: &u8| match enclosing {
-        Some(mark) => *byte == mark,
-        None => name.noun == Noun::Cookie && b"\"'`".contains(byte),
+    let is_quote = |byte: u8| match enclosing {
+        Some(mark) => byte == mark,
+        None => name.noun == Noun::Cookie && b"\"'`".contains(&byte),
     };
-    let quote = at + scan.text[at..line].iter().position(ends).unwrap_or(line - at);
-    quote - scan.text[at..quote].iter().rev().take_while(|byte| **byte == b'\\').count()
+    let ends = |index: &usize| is_quote(scan.text[*index]) || scan.ends_line(*index);
+    let end = (at..scan.text.len()).find(ends).unwrap_or(scan.text.len());
+    end - scan.text[at..end].iter().rev().take_while(|byte| **byte == b'\\').count()
 }
 
 /// Schemes whose credentials are a list of parameters.

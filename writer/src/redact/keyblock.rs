@@ -11,6 +11,10 @@ use super::scan::Scan;
 /// A longer block than this has lost its end.
 const BLOCK_MAX: usize = 128 * 1024;
 const LABEL_MAX: usize = 64;
+const HEADERS_MAX: usize = 6;
+const HEADER_MAX: usize = 200;
+/// A whole line of base64 is no shorter.
+const LINE_MIN: usize = 20;
 
 /// Adds the signs of key blocks.
 pub(super) fn add_needles(needles: &mut Needles) {
@@ -55,26 +59,23 @@ fn closing(scan: &Scan<'_>, body: usize) -> Option<usize> {
 /// The end of the base64 that follows `body`; a short last word counts when the text stops there.
 fn words_after(scan: &Scan<'_>, body: usize) -> usize {
     let (mut at, mut end) = (body, body);
+    let mut headers = 0;
     loop {
         at = skip_breaks(scan, at);
         let word = scan.skip(at, is_base64);
         let length = word - at;
-        if scan.byte(word) == Some(b':') || scan.byte(word) == Some(b'-') && length > 0 {
+        if length > 0 && matches!(scan.byte(word), Some(b':' | b'-')) && headers < HEADERS_MAX {
             // A header, such as `DEK-Info: AES-256-CBC,…`.
-            let line = scan.line_end_within(word, 200);
-            if line == word || line - word == 200 {
-                return end;
-            }
-            at = line;
+            headers += 1;
+            at = scan.line_end_within(word, HEADER_MAX);
             continue;
         }
-        let stops =
-            matches!(scan.byte(word), None | Some(b'"' | b'\'' | b'`' | b'.' | b'\\' | b'<' | b'*' | b'['))
-                || scan.ends_line(word);
-        if length >= 20 || length > 0 && (stops || scan.before(word) == Some(b'=')) {
+        let next = scan.byte(word);
+        let stops = next.is_none_or(|byte| b"\"'`.\\<*[".contains(&byte)) || scan.ends_line(word);
+        if length >= LINE_MIN || length > 0 && (stops || scan.before(word) == Some(b'=')) {
             end = word;
         }
-        if length < 20 {
+        if length < LINE_MIN {
             return end;
         }
         at = word;
@@ -96,8 +97,9 @@ fn end(scan: &mut Scan<'_>, at: Range<usize>) {
         if word > 0 && scan.text[word - 1] == b'\\' && matches!(scan.byte(word), Some(b'n' | b'r')) {
             word += 1;
         }
-        let last = from == start;
-        if before - word < if last { 1 } else { 20 } {
+        // The last line of a key may be short, the ones above it are not.
+        let shortest = if from == start { 1 } else { LINE_MIN };
+        if before - word < shortest {
             break;
         }
         from = word;

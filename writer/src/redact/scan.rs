@@ -11,58 +11,26 @@ pub(super) struct Class {
     has: fn(u8) -> bool,
 }
 
-pub(super) static HEX: Class = Class { id: 0, has: |b| b.is_ascii_digit() || matches!(b, b'a'..=b'f') };
+pub(super) static HEX: Class = Class { id: 0, has: |b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b) };
 pub(super) static ALNUM: Class = Class { id: 1, has: |b| b.is_ascii_alphanumeric() };
 /// base64url.
-pub(super) static WORD: Class =
-    Class { id: 2, has: |b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-') };
+pub(super) static WORD: Class = Class { id: 2, has: |b| b.is_ascii_alphanumeric() || b"_-".contains(&b) };
 /// base64url with dots, as in a JWT.
-pub(super) static DOTTED: Class =
-    Class { id: 3, has: |b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.') };
+pub(super) static DOTTED: Class = Class { id: 3, has: |b| b.is_ascii_alphanumeric() || b"_-.".contains(&b) };
 /// Both kinds of base64.
 pub(super) static BASE64: Class =
-    Class { id: 4, has: |b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'+' | b'/' | b'=') };
+    Class { id: 4, has: |b| b.is_ascii_alphanumeric() || b"_-+/=".contains(&b) };
 /// base64, dotted, and percent escapes.
-pub(super) static COOKIE: Class = Class {
-    id: 5,
-    has: |b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.' | b'+' | b'/' | b'=' | b'%'),
-};
+pub(super) static COOKIE: Class =
+    Class { id: 5, has: |b| b.is_ascii_alphanumeric() || b"_-.+/=%".contains(&b) };
 /// A URL's path.
-pub(super) static PATH: Class = Class {
-    id: 6,
-    has: |b| {
-        b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.' | b'/' | b'=' | b'%' | b'@' | b':' | b'~')
-    },
-};
-/// What a credential after an auth scheme may be made of: all but white space, quotes, brackets and list separators.
-pub(super) static CREDENTIAL: Class = Class {
-    id: 7,
-    has: |b| {
-        !(b <= b' '
-            || matches!(
-                b,
-                b'"' | b'\''
-                    | b'`'
-                    | b'<'
-                    | b'>'
-                    | b'\\'
-                    | b','
-                    | b';'
-                    | b'('
-                    | b')'
-                    | b'['
-                    | b']'
-                    | b'{'
-                    | b'}'
-                    | 0x7f
-            ))
-    },
-};
+pub(super) static PATH: Class =
+    Class { id: 6, has: |b| b.is_ascii_alphanumeric() || b"_-./=%@:~".contains(&b) };
+/// What a credential behind a scheme may be made of: all but white space, quotes, brackets and list separators.
+pub(super) static CREDENTIAL: Class = Class { id: 7, has: |b| b > b' ' && !b"\"'`<>\\,;()[]{}\x7f".contains(&b) };
 /// The body of a hashed password in crypt(3) form.
-pub(super) static CRYPT: Class = Class {
-    id: 8,
-    has: |b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'/' | b'$' | b'+' | b'=' | b','),
-};
+pub(super) static CRYPT: Class =
+    Class { id: 8, has: |b| b.is_ascii_alphanumeric() || b"./$+=,".contains(&b) };
 const CLASSES: usize = 9;
 
 pub(super) struct Scan<'t> {
@@ -200,36 +168,26 @@ impl<'t> Scan<'t> {
     /// an escape (`\n`, `%20`, `\u0022`), a colour code (`ESC[31m`) or a one-letter flag (`-p`).
     pub(super) fn bounded(&self, at: usize) -> bool {
         let Some(before) = self.before(at) else { return true };
-        !before.is_ascii_alphanumeric() || self.escape_ends(at) || {
-            let flag = at.checked_sub(2).is_some_and(|dash| {
-                self.text[dash] == b'-'
-                    && self.before(dash).is_none_or(|b| b <= b' ' || matches!(b, b'"' | b'\'' | b',' | b'`'))
-            });
-            flag && before.is_ascii_alphabetic()
-        }
+        let flag = |dash: usize| {
+            let free = self.before(dash).is_none_or(|byte| byte <= b' ' || b"\"',`".contains(&byte));
+            free && self.text[dash] == b'-' && before.is_ascii_alphabetic()
+        };
+        !before.is_ascii_alphanumeric() || self.escape_ends(at) || at.checked_sub(2).is_some_and(flag)
     }
 
     /// An escape or colour code ends at `at`.
     pub(super) fn escape_ends(&self, at: usize) -> bool {
-        let back = |by: usize| at.checked_sub(by).map(|from| &self.text[from..at]);
         let hex = |digits: &[u8]| digits.iter().all(u8::is_ascii_hexdigit);
-        if matches!(back(2), Some([b'\\', b'n' | b'r' | b't' | b'b' | b'f'])) {
-            return true;
-        }
-        if matches!(back(3), Some([b'%', digits @ ..]) if hex(digits))
-            || matches!(back(4), Some([b'\\', b'x', digits @ ..]) if hex(digits))
-        {
-            return true;
-        }
-        if matches!(back(6), Some([b'\\', b'u', digits @ ..]) if hex(digits)) {
-            return true;
-        }
-        self.before(at) == Some(b'm') && {
-            let code = self.text[at.saturating_sub(17)..at - 1]
-                .iter()
-                .rev()
-                .find(|b| !b.is_ascii_digit() && **b != b';');
-            code == Some(&b'[')
+        match &self.text[at.saturating_sub(6)..at] {
+            [.., b'\\', b'n' | b'r' | b't' | b'b' | b'f'] => true,
+            [.., b'%', first, second] => hex(&[*first, *second]),
+            [.., b'\\', b'x', first, second] => hex(&[*first, *second]),
+            [b'\\', b'u', digits @ ..] if hex(digits) => digits.len() == 4,
+            [.., b'm'] => {
+                let code = self.text[at.saturating_sub(17)..at - 1].iter().rev();
+                code.copied().find(|byte| !byte.is_ascii_digit() && *byte != b';') == Some(b'[')
+            }
+            _ => false,
         }
     }
 
@@ -254,12 +212,8 @@ impl<'t> Scan<'t> {
             let at = quote.after + index;
             match *byte {
                 b'\n' | b'\r' => return (at, None),
-                first
-                    if quote
-                        .spelled
-                        .is_some_and(|spelled| spelled[0] == first && rest[index..].starts_with(spelled)) =>
-                {
-                    return (at, quote.spelled.map(|spelled| at + spelled.len()));
+                _ if let_spelled(quote, &rest[index..]).is_some() => {
+                    return (at, let_spelled(quote, &rest[index..]).map(|length| at + length));
                 }
                 b'\\' => {
                     escapes += 1;

@@ -132,7 +132,7 @@ fn is_credential(token: &[u8]) -> bool {
     let hump = inner.windows(2).any(|pair| pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase());
     let letters = inner.iter().all(u8::is_ascii_alphabetic);
     first
-        && (digit && inner.len() >= 7
+        && (digit && inner.len() >= 6
             || signs && inner.len() >= 8
             || hump && inner.len() >= 10
             || letters && inner.len() >= 20)

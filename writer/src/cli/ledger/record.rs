@@ -159,9 +159,8 @@ pub(super) fn append_lines(global: &Global, run: &RunId, options: &Options) -> R
         }
     }
     if refused > 0 {
-        return Err(Failure::usage(format!(
-            "{refused} lines were refused and not recorded; see their answers"
-        )));
+        let lines = if refused == 1 { "1 line was".to_owned() } else { format!("{refused} lines were") };
+        return Err(Failure::usage(format!("{lines} refused and not recorded; see the answers")));
     }
     Ok(Exit::Done)
 }
