@@ -12,6 +12,7 @@ import json
 import random
 import subprocess
 from collections.abc import Callable, Iterator
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -29,15 +30,17 @@ Text = str | bytes
 
 def run(suite: Suite, reference: Reference, encode: Path, seed: str, count: int) -> None:
     """Compare over the fixed texts and ``count`` generated ones."""
-    if suite.only and not "text".startswith(suite.only.split(" ")[0]):
+    if suite.only and not suite.only.startswith("text"):
         return
-    sources = [("fixed", lambda: iter(FIXED))]
-    sources.append((f"seed {seed}", lambda: generated(seed, count)))
+    sources = [("fixed", iter(FIXED)), (f"seed {seed}", generated(seed, count))]
     # A worker each, so that both work while the next texts are made.
-    with concurrent.futures.ThreadPoolExecutor(1) as ours, concurrent.futures.ThreadPoolExecutor(1) as theirs:
+    # A worker each, so that both work while the next texts are made.
+    ours = concurrent.futures.ThreadPoolExecutor(1)
+    theirs = concurrent.futures.ThreadPoolExecutor(1)
+    with ours, theirs:
         for name, source in sources:
             pending = None
-            for start, batch in batches(source()):
+            for start, batch in batches(source):
                 said = ours.submit(verifier_says, encode, batch)
                 expect = theirs.submit(python_says, reference, batch)
                 if pending:
@@ -53,7 +56,9 @@ def batches(texts: Iterator[Text]) -> Iterator[tuple[int, list[Text]]]:
     start = 0
     for text in texts:
         # Halves of a pair that came together are, in bytes, the one character.
-        batch.append(values.joined(text) if isinstance(text, str) and values.has_surrogate(text) else text)
+        batch.append(
+            values.joined(text) if isinstance(text, str) and values.has_surrogate(text) else text
+        )
         if len(batch) == BATCH:
             yield start, batch
             start += len(batch)
@@ -66,7 +71,11 @@ def verifier_says(encode: Path, batch: list[Text]) -> list[dict[str, Any]]:
     """The verifier's answers."""
     lines = [json.dumps({"hex": text.hex()} if isinstance(text, bytes) else text) for text in batch]
     done = subprocess.run(
-        [encode], input=("\n".join(lines) + "\n").encode("ascii"), capture_output=True, timeout=300, check=False
+        [encode],
+        input=("\n".join(lines) + "\n").encode("ascii"),
+        capture_output=True,
+        timeout=300,
+        check=False,
     )
     assert done.returncode == 0, f"{encode} ended with {done.returncode}: {done.stderr[-2000:]!r}"
     answers = [json.loads(line) for line in done.stdout.splitlines()]
@@ -77,10 +86,10 @@ def verifier_says(encode: Path, batch: list[Text]) -> list[dict[str, Any]]:
 def python_says(reference: Reference, batch: list[Text]) -> list[dict[str, Any]]:
     """CPython's answers, and the reference's for ``jcs-v2``."""
     judged: list[dict[str, Any]] = [{} for _ in batch]
-    asked = []
+    asked: list[tuple[int, str]] = []
     for index, text in enumerate(batch):
         refusal = refused_early(text)
-        if refusal:
+        if refusal or isinstance(text, bytes):
             judged[index] = {"refused": refusal}
         else:
             asked.append((index, text))
@@ -147,7 +156,9 @@ def judge(text: str) -> set[str]:
             flags.add("limit")
         return 0
 
-    json.loads(text, object_pairs_hook=pairs, parse_int=whole, parse_constant=lambda _: flags.add("limit"))
+    json.loads(
+        text, object_pairs_hook=pairs, parse_int=whole, parse_constant=lambda _: flags.add("limit")
+    )
     return flags
 
 
@@ -176,16 +187,27 @@ def compare(
     theirs: concurrent.futures.Future[list[dict[str, Any]]],
 ) -> None:
     """Count agreement, text by text."""
-    for index, (text, said, expect) in enumerate(zip(batch, ours.result(), theirs.result(), strict=True)):
+    for index, (text, said, expect) in enumerate(
+        zip(batch, ours.result(), theirs.result(), strict=True)
+    ):
         # An encoding that refuses the value is `None` on both sides.
-        got = {"refused": said["refused"]} if "refused" in said else {name: said.get(name) for name in ENCODINGS}
-        suite.saw(got.get("refused", "accepted"))
+        got = (
+            {"refused": said["refused"]}
+            if "refused" in said
+            else {name: said.get(name) for name in ENCODINGS}
+        )
+        suite.saw(got.get("refused") or "accepted")
         if got == expect:
             suite.passed += 1
         else:
             wrong = [name for name in {*got, *expect} if got.get(name) != expect.get(name)]
-            shown = ", ".join(f"{name}: got {cut(got.get(name))}, expected {cut(expect.get(name))}" for name in wrong)
-            suite.fail(f"text {start + index} ({source})", AssertionError(f"{cut(text)}\n     {shown}"))
+            shown = ", ".join(
+                f"{name}: got {cut(got.get(name))}, expected {cut(expect.get(name))}"
+                for name in wrong
+            )
+            suite.fail(
+                f"text {start + index} ({source})", AssertionError(f"{cut(text)}\n     {shown}")
+            )
             if len(suite.failed) > 50:
                 raise SystemExit("too many differences")
 
@@ -229,7 +251,7 @@ def mixed(rng: random.Random) -> str:
 
 def objects(rng: random.Random) -> str:
     """An object of keys that are easily put in the wrong order, or named twice."""
-    size = rng.randrange(2, 8) if rng.random() < 0.97 else rng.randrange(60, 300)
+    size = rng.randrange(2, 8) if rng.random() < 0.98 else rng.randrange(60, 200)
     members = [(values.text(rng), values.scalar(rng)) for _ in range(size)]
     if rng.random() < 0.85:
         members = list(dict(members).items())
@@ -290,18 +312,27 @@ def wrong_bytes(rng: random.Random, made: str) -> Text:
 
 
 TOKENS = [
-    "{", "}", "[", "]", ",", ":", '"', '"a"', '"a":1', "null", "true", "false", "nul", "True", "None", "NaN",
-    "Infinity", "-Infinity", "-NaN", "+Infinity", "inf", "nan", "0", "-0", "-", "--1", "+1", "01", "-01", "00",
-    "1.", ".5", "-.5", "1.e5", "1e", "1e+", "1E-", "0x10", "1_000", "1e1.5", "1.5.5", "0e5", "-0e-5", "1e400",
-    "-1e999", "1e-400", '"\\u"', '"\\u12"', '"\\u12g4"', '"\\ud83d\\ude00"', '"\\ud83d"', '"\\ude00\\ud83d"',
-    '"\\x41"', '"\\\'"', '"\\/"', '"\t"', '"\\', "'a'", "/**/", "//", "#", "\ufeff", "\xa0", "\x0b", "\x0c", "\0",
-    "\x1e", "\u2028", " ", "\n", "\r\n", '{"a":1,"a":2}', '{"a":1,}', "[1,]", "[,1]", "{,}", "{1:2}", '{"a" 1}',
+    "{", "}", "[", "]", ",", ":", '"', '"a"', '"a":1', "null", "true", "false", "nul", "True",
+    "None", "NaN", "Infinity", "-Infinity", "-NaN", "+Infinity", "inf", "nan", "0", "-0", "-",
+    "--1", "+1", "01", "-01", "00", "1.", ".5", "-.5", "1.e5", "1e", "1e+", "1E-", "0x10", "1_000",
+    "1e1.5", "1.5.5", "0e5", "-0e-5", "1e400", "-1e999", "1e-400", '"\\u"', '"\\u12"', '"\\u12g4"',
+    '"\\ud83d\\ude00"', '"\\ud83d"', '"\\ude00\\ud83d"', '"\\x41"', '"\\\'"', '"\\/"', '"\t"',
+    '"\\', "'a'", "/**/", "//", "#", "\ufeff", "\xa0", "\x0b", "\x0c", "\0", "\x1e", "\u2028", " ",
+    "\n", "\r\n", '{"a":1,"a":2}', '{"a":1,}', "[1,]", "[,1]", "{,}", "{1:2}", '{"a" 1}',
     '"\\u0061"', "١", "1١", "１", '"\\u００４１"',
 ]  # fmt: skip
-TOO_LARGE = ["1e309", "-1.7976931348623159e308", "1e99999999999999999999", "1" * 4301, "-" + "9" * 4301, "NaN"]
+TOO_LARGE = [
+    "1e309",
+    "-1.7976931348623159e308",
+    "1e99999999999999999999",
+    "1" * 4301,
+    "-" + "9" * 4301,
+    "NaN",
+]
 WRONG_BYTES = [
-    b"\x80", b"\xff", b"\xc0\x80", b"\xc1\xbf", b"\xe0\x80\x80", b"\xed\xa0\x80", b"\xed\xb0\x80", b"\xc3",
-    b"\xf0\x80\x80\x80", b"\xf4\x90\x80\x80", b"\xf8\x88\x80\x80\x80", b"\xe2\x82", b"\xfe", b"\xef\xbb",
+    b"\x80", b"\xff", b"\xc0\x80", b"\xc1\xbf", b"\xe0\x80\x80", b"\xed\xa0\x80", b"\xed\xb0\x80",
+    b"\xc3", b"\xf0\x80\x80\x80", b"\xf4\x90\x80\x80", b"\xf8\x88\x80\x80\x80", b"\xe2\x82",
+    b"\xfe", b"\xef\xbb",
 ]  # fmt: skip
 
 
@@ -329,7 +360,18 @@ def fixed_texts() -> list[Text]:
     texts: list[Text] = [*TOKENS, *TOO_LARGE]
     texts += ["[" + token + "]" for token in TOKENS] + ["[" + token + "]" for token in TOO_LARGE]
     texts += [b'"' + wrong + b'"' for wrong in WRONG_BYTES]
-    texts += ["", " ", "\ufeff1", " \ufeff1", "1 2", "1\x00", "[1]\x00", "\xa01", '"\ud800"', '["\ud83d\ude00"]']
+    texts += [
+        "",
+        " ",
+        "\ufeff1",
+        " \ufeff1",
+        "1 2",
+        "1\x00",
+        "[1]\x00",
+        "\xa01",
+        '"\ud800"',
+        '["\ud83d\ude00"]',
+    ]
     # Nesting: the last level that is read, the first that is not, and what must not overflow.
     for levels in (127, 128, 129, 130, 5000, 100_000):
         texts += ["[" * levels + "]" * levels, '{"a":' * levels + "1" + "}" * levels]
@@ -337,14 +379,46 @@ def fixed_texts() -> list[Text]:
     texts.append("[" * 129 + "1," + "]" * 129)
     # Digits.
     for digits in (4299, 4300, 4301):
-        texts += ["9" * digits, "-" + "9" * digits, "9" * digits + ".0", "[" + "1" * digits + "e-4000]"]
-    texts += ["1" * 4301 + "x", "[" + "1" * 4301 + ',{"a":1,"a":2}]', "0." + "1" * 5000, "1e-" + "0" * 5000 + "1"]
+        texts += [
+            "9" * digits,
+            "-" + "9" * digits,
+            "9" * digits + ".0",
+            "[" + "1" * digits + "e-4000]",
+        ]
+    texts += [
+        "1" * 4301 + "x",
+        "[" + "1" * 4301 + ',{"a":1,"a":2}]',
+        "0." + "1" * 5000,
+        "1e-" + "0" * 5000 + "1",
+    ]
     # Keys: by code point, by UTF-16, twice, twice in two spellings.
-    keys = ["\\ud800", "\ufb33", "😀", "\\udfff", "\uffff", "\ue000", "\U0010ffff", "", "\x7f", "é", "\\u0000"]
+    keys = [
+        "\\ud800",
+        "\ufb33",
+        "😀",
+        "\\udfff",
+        "\uffff",
+        "\ue000",
+        "\U0010ffff",
+        "",
+        "\x7f",
+        "é",
+        "\\u0000",
+    ]
     texts += ["{" + ",".join(f'"{key}":{index}' for index, key in enumerate(keys)) + "}"]
     texts += ["{" + ",".join(f'"{key}":{index}' for index, key in enumerate(reversed(keys))) + "}"]
-    texts += ['{"a":1,"\\u0061":2}', '{"😀":1,"\\ud83d\\ude00":2}', '{"\\ud800":1,"\\uD800":2}', '{"é":1,"e\u0301":2}']
-    texts += ['{"a":NaN,"a":1}', '{"a":1e999,"b":{"c":1,"c":1}}', '[{"a":1,"a":2}', '{"a":1,"a":2}x']
+    texts += [
+        '{"a":1,"\\u0061":2}',
+        '{"😀":1,"\\ud83d\\ude00":2}',
+        '{"\\ud800":1,"\\uD800":2}',
+        '{"é":1,"e\u0301":2}',
+    ]
+    texts += [
+        '{"a":NaN,"a":1}',
+        '{"a":1e999,"b":{"c":1,"c":1}}',
+        '[{"a":1,"a":2}',
+        '{"a":1,"a":2}x',
+    ]
     for size in (63, 64, 65, 66, 500):
         backwards = [f'"{index:04}":0' for index in range(size, 0, -1)]
         texts += ["{" + ",".join(backwards) + "}", "{" + ",".join([*backwards, '"0001":1']) + "}"]
@@ -352,12 +426,24 @@ def fixed_texts() -> list[Text]:
     # Floats: each landmark and its neighbours, both signs, and each power of ten.
     floats = [*values.LANDMARKS, *(float(f"1e{exponent}") for exponent in range(-323, 309))]
     texts += [f"[{value!r},-{value!r},{value:.17g},{value:.25e}]" for value in floats]
-    texts += [f"[{digits}e{exponent}]" for digits in ("1", "12", "1.5", "123456789012345678") for exponent in range(-30, 30)]
-    # Half of the least double, and the middle between the greatest and infinity.
-    least, most = values.Decimal(5e-324) / 2, values.Decimal(1.7976931348623157e308) + values.Decimal(2) ** 970
+    texts += [
+        f"[{digits}e{exponent}]"
+        for digits in ("1", "12", "1.5", "123456789012345678")
+        for exponent in range(-30, 30)
+    ]
+    # Half of the least double, and the middle between the greatest and infinity, exactly.
+    least, most = (
+        Decimal(5e-324) / 2,
+        Decimal(1.7976931348623157e308) + Decimal(2) ** 970,
+    )
     for middle in (least, most):
         token = f"{middle:e}"
-        texts += [token, token.replace("e", "0001e"), token.replace("e", "0" * 400 + "1e"), f"{middle - least / 2**60:e}"]
+        texts += [
+            token,
+            token.replace("e", "0001e"),
+            token.replace("e", "0" * 400 + "1e"),
+            f"{middle - least / 2**60:e}",
+        ]
     return texts
 
 

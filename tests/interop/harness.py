@@ -73,7 +73,7 @@ class Done:
         return [json.loads(line) for line in self.out.splitlines()]
 
     def expect(self, code: int) -> Done:
-        """This, if the exit code is as expected."""
+        """Itself, if the exit code is as expected."""
         shown = " ".join(argument[:200] for argument in self.argv)
         same(self.code, code, f"exit code of waybill {shown} ({self.err.strip()[:600]})")
         return self
@@ -91,8 +91,15 @@ class Waybill:
     def __call__(self, *argv: str, stdin: bytes = b"", cwd: Path | None = None) -> Done:
         """Run a command to its end."""
         self.count += 1
+        command = [str(self.binary).encode(), *(argument.encode() for argument in argv)]
         done = subprocess.run(
-            [self.binary, *argv], input=stdin, capture_output=True, env=self.env, cwd=cwd, timeout=120, check=False
+            command,
+            input=stdin,
+            capture_output=True,
+            env=self.env,
+            cwd=cwd,
+            timeout=120,
+            check=False,
         )
         return Done(list(argv), done)
 
@@ -141,11 +148,15 @@ class Suite:
     def fail(self, name: str, error: Exception) -> None:
         """Note a failure and show it."""
         self.failed.append(name)
-        text = str(error) if isinstance(error, AssertionError) and str(error) else traceback.format_exc()
+        text = (
+            str(error)
+            if isinstance(error, AssertionError) and str(error)
+            else traceback.format_exc()
+        )
         print(f"FAIL {name}: {text}".rstrip(), flush=True)
 
     def saw(self, what: str) -> None:
-        """Count something that a run has to have met, so that a test can't pass by luck."""
+        """Count something that random cases met, to be shown: it tells what a run covered."""
         self.seen[what] += 1
 
     @contextmanager

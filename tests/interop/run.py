@@ -38,15 +38,17 @@ def main():
     """Set up what is needed, run the suite, and pass its exit code on."""
     found = newest_python()
     if found is None:
-        span = "%d.%d to %d.%d" % (OLDEST + NEWEST)
-        loudly("no Python %s with venv on the path or among pyenv's; install one and run this again" % span)
+        loudly(
+            "there is no Python {}.{} to {}.{} (with venv) on the path or among pyenv's; install one "
+            "and run this again".format(*OLDEST, *NEWEST)
+        )
         return 0
     version, executable = found
     try:
         python = environment(version, executable)
         build()
     except subprocess.CalledProcessError as error:
-        loudly("%s ended with %d" % (" ".join(error.cmd[:4]), error.returncode))
+        loudly("{} ended with {}".format(" ".join(error.cmd[:5]), error.returncode))
         return 1
     release = os.path.join(TARGET, "release")
     command = [
@@ -56,7 +58,9 @@ def main():
         "--encode=" + os.path.join(release, "examples", "encode"),
         "--keep=" + os.path.join(TARGET, "interop-failed"),
     ]
-    return subprocess.call(command + sys.argv[1:])
+    # What points other interpreters at their libraries would mislead this one.
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    return subprocess.call(command + sys.argv[1:], env=clean)
 
 
 def loudly(reason):
@@ -86,7 +90,9 @@ def candidates():
     paths = [shutil.which(name) for name in names + ["python3"]] + [sys.executable]
     roots = [os.environ.get("PYENV_ROOT"), os.path.expanduser("~/.pyenv")]
     if shutil.which("pyenv"):
-        done = subprocess.run(["pyenv", "root"], stdout=subprocess.PIPE, universal_newlines=True, check=False)
+        done = subprocess.run(
+            ["pyenv", "root"], stdout=subprocess.PIPE, universal_newlines=True, check=False
+        )
         roots.append(done.stdout.strip())
     for root in filter(None, roots):
         paths.extend(sorted(glob.glob(os.path.join(root, "versions", "3.*", "bin", "python3"))))
@@ -140,7 +146,7 @@ def environment(version, executable):
 def build():
     """Build the binary and the encoder; two commands, since an example pulls in test features."""
     say("building")
-    cargo = ["cargo", "build", "--quiet", "--release", "--package", "waybill-writer"]
+    cargo = ["cargo", "build", "--quiet", "--release", "--locked", "--package", "waybill-writer"]
     subprocess.run(cargo + ["--bin", "waybill"], cwd=ROOT, check=True)
     subprocess.run(cargo + ["--example", "encode"], cwd=ROOT, check=True)
 

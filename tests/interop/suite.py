@@ -38,7 +38,10 @@ def main() -> int:
     suite = Suite(scratch, options.keep, options.only)
     try:
         peer = reference("ping")
-        print(f"bernstein {peer['bernstein']} on Python {peer['python']}; seed {options.seed}", flush=True)
+        print(
+            f"bernstein {peer['bernstein']} on Python {peer['python']}; seed {options.seed}",
+            flush=True,
+        )
         with suite.group("encoders against CPython's json"):
             encoders.run(suite, reference, options.encode, options.seed, options.texts)
         with suite.group("ledgers, both directions"):
@@ -54,16 +57,26 @@ def main() -> int:
 
 def arguments() -> argparse.Namespace:
     """The command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     release = TARGET / "release"
-    parser.add_argument("--waybill", type=Path, default=release / "waybill", help="the binary under test")
-    parser.add_argument("--encode", type=Path, default=release / "examples" / "encode", help="the encoder example")
+    parser.add_argument(
+        "--waybill", type=Path, default=release / "waybill", help="the binary under test"
+    )
+    parser.add_argument(
+        "--encode", type=Path, default=release / "examples" / "encode", help="the encoder example"
+    )
     parser.add_argument("--seed", default="1", help="of everything random")
-    parser.add_argument("--texts", type=int, default=110_000, help="how many texts the encoders get")
+    parser.add_argument(
+        "--texts", type=int, default=110_000, help="how many texts the encoders get"
+    )
     parser.add_argument("--ledgers", type=int, default=220, help="how many random ledgers")
     parser.add_argument("--journals", type=int, default=60, help="how many random step journals")
     parser.add_argument("--only", metavar="PREFIX", help="only cases whose name begins so")
-    parser.add_argument("--keep", type=Path, metavar="DIR", help="where folders of failed cases go (emptied first)")
+    parser.add_argument(
+        "--keep", type=Path, metavar="DIR", help="where folders of failed cases go (emptied first)"
+    )
     return parser.parse_args()
 
 

@@ -37,15 +37,34 @@ class Members(list[tuple[str, Any]]):
 
 # Code points where classes of characters begin and end, and what sorts differently by UTF-16.
 EDGES = [
-    0x00, 0x01, 0x07, 0x08, 0x09, 0x0A, 0x0B, 0x0C, 0x0D, 0x0E, 0x1F, 0x20, 0x22, 0x26, 0x27, 0x2F, 0x3C,
-    0x5B, 0x5C, 0x5D, 0x7B, 0x7D, 0x7E, 0x7F, 0x80, 0x9F, 0xA0, 0xAD, 0xE9, 0xFF, 0x100, 0x301, 0x7FF,
-    0x800, 0x0FFF, 0x1000, 0x200B, 0x200D, 0x2028, 0x2029, 0x202E, 0x2603, 0xCFFF, 0xD000, 0xD7FF, 0xE000,
-    0xFB33, 0xFDD0, 0xFEFF, 0xFFFD, 0xFFFE, 0xFFFF, 0x10000, 0x1D11E, 0x1F600, 0x3FFFF, 0x40000, 0xFFFFF,
-    0x100000, 0x10FFFF,
+    0x00, 0x01, 0x07, 0x08, 0x09, 0x0A, 0x0B, 0x0C, 0x0D, 0x0E, 0x1F, 0x20, 0x22, 0x26, 0x27, 0x2F,
+    0x3C, 0x5B, 0x5C, 0x5D, 0x7B, 0x7D, 0x7E, 0x7F, 0x80, 0x9F, 0xA0, 0xAD, 0xE9, 0xFF, 0x100,
+    0x301, 0x7FF, 0x800, 0x0FFF, 0x1000, 0x200B, 0x200D, 0x2028, 0x2029, 0x202E, 0x2603, 0xCFFF,
+    0xD000, 0xD7FF, 0xE000, 0xFB33, 0xFDD0, 0xFEFF, 0xFFFD, 0xFFFE, 0xFFFF, 0x10000, 0x1D11E,
+    0x1F600, 0x3FFFF, 0x40000, 0xFFFFF, 0x100000, 0x10FFFF,
 ]  # fmt: skip
 SURROGATES = [0xD800, 0xD801, 0xD83D, 0xDBFF, 0xDC00, 0xDE00, 0xDFFF]
 # Short words, some of which are prefixes of others.
-WORDS = ["", "a", "b", "aa", "ab", "A", "_", "0", "1", "10", "2", "id", "kind", "payload", "é", "e\u0301", "名", "ﬀ"]
+WORDS = [
+    "",
+    "a",
+    "b",
+    "aa",
+    "ab",
+    "A",
+    "_",
+    "0",
+    "1",
+    "10",
+    "2",
+    "id",
+    "kind",
+    "payload",
+    "é",
+    "e\u0301",
+    "名",
+    "ﬀ",
+]
 
 
 def character(rng: random.Random, surrogates: bool) -> str:
@@ -65,7 +84,9 @@ def text(rng: random.Random, surrogates: bool = True) -> str:
     """A string; halves of a pair that came together by chance count as the pair."""
     if rng.random() < 0.4:
         return rng.choice(WORDS)
-    length = rng.choice([0, 1, 1, 2, 3, 5, 8, 13]) if rng.random() < 0.99 else rng.randrange(100, 400)
+    length = (
+        rng.choice([0, 1, 1, 2, 3, 5, 8, 13]) if rng.random() < 0.99 else rng.randrange(100, 400)
+    )
     return joined("".join(character(rng, surrogates) for _ in range(length)))
 
 
@@ -91,9 +112,13 @@ def integer(rng: random.Random) -> int:
     if dice < 0.4:
         value = rng.randrange(-20, 1000)
     elif dice < 0.7:
-        value = 2 ** rng.choice([7, 8, 15, 16, 31, 32, 52, 53, 54, 62, 63, 64, 65, 127, 128, 1024]) + rng.randrange(-2, 3)
+        value = 2 ** rng.choice(
+            [7, 8, 15, 16, 31, 32, 52, 53, 54, 62, 63, 64, 65, 127, 128, 1024]
+        ) + rng.randrange(-2, 3)
     elif dice < 0.85:
-        value = 10 ** rng.choice([15, 16, 17, 18, 19, 20, 21, 22, 23, 308, 309]) + rng.randrange(-2, 3)
+        value = 10 ** rng.choice([15, 16, 17, 18, 19, 20, 21, 22, 23, 308, 309]) + rng.randrange(
+            -2, 3
+        )
     elif dice < 0.992:
         value = int(digits(rng, rng.randrange(1, 60)))
     else:
@@ -104,7 +129,7 @@ def integer(rng: random.Random) -> int:
 def bits(rng: random.Random) -> float:
     """A finite double of random bits."""
     while True:
-        value = struct.unpack("<d", struct.pack("<Q", rng.getrandbits(64)))[0]
+        value: float = struct.unpack("<d", rng.randbytes(8))[0]
         if math.isfinite(value):
             return value
 
@@ -119,10 +144,11 @@ def near(rng: random.Random, value: float, reach: int = 3) -> float:
 # Where printed forms change, where exactness ends, and numbers that readers are known to get wrong.
 LANDMARKS = [
     0.0, 5e-324, 1e-323, 2.2250738585072009e-308, 2.2250738585072011e-308, 2.2250738585072014e-308,
-    1.7976931348623157e308, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 0.1, 0.3, 1.0, 1e15, 1e16, 1e17, 1e20, 1e21, 1e22,
-    1e23, 2.0**53, 2.0**53 + 2, 2.0**63, 2.0**64, 2.0**1023, 9.5367431640625e-07, 123456789012345680.0,
-    9007199254740993.0, 6.9294956446009195e15, 5.764607523034235e17, 8.41e21, 2e-44, 4.35, 1.0e10,
-    6.631236846766476e-316, 3.2378839133029012895883524125015321748630094446495e-319, 7.2057594037927933e16,
+    1.7976931348623157e308, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 0.1, 0.3, 1.0, 1e15, 1e16, 1e17, 1e20,
+    1e21, 1e22, 1e23, 2.0**53, 2.0**53 + 2, 2.0**63, 2.0**64, 2.0**1023, 9.5367431640625e-07,
+    123456789012345680.0, 9007199254740993.0, 6.9294956446009195e15, 5.764607523034235e17, 8.41e21,
+    2e-44, 4.35, 1.0e10, 6.631236846766476e-316,
+    3.2378839133029012895883524125015321748630094446495e-319, 7.2057594037927933e16,
 ]  # fmt: skip
 
 
@@ -140,7 +166,7 @@ def finite_float(rng: random.Random) -> float:
     elif dice < 0.78:
         value = rng.randrange(1, 1 << rng.randrange(1, 52)) * 5e-324
     elif dice < 0.9:
-        value = rng.randrange(-10**6, 10**6) / 10 ** rng.randrange(7)
+        value = rng.randrange(-(10**6), 10**6) / 10 ** rng.randrange(7)
     else:
         value = float(rng.randrange(10 ** rng.randrange(1, 23)))
     if not math.isfinite(value):
@@ -283,7 +309,9 @@ def payload(rng: random.Random) -> dict[str, Any]:
     if dice < 0.1:
         return {}
     if dice < 0.16:
-        return {"deep": deep(rng, rng.choice([1, 10, 100, 124, 125]))}  # 126 with the payload itself
+        return {
+            "deep": deep(rng, rng.choice([1, 10, 100, 124, 125]))
+        }  # 126 with the payload itself
     if dice < 0.2:
         return {text(rng): scalar(rng) for _ in range(rng.randrange(60, 200))}
     return {text(rng): value(rng) for _ in range(rng.randrange(1, 5))}
@@ -359,7 +387,9 @@ class Speller:
             return "\\" + SHORT[char]
         units = char.encode("utf-16-be", "surrogatepass")
         form = "\\u%04x" if self.rng.random() < 0.5 else "\\u%04X"
-        return "".join(form % int.from_bytes(units[at : at + 2], "big") for at in range(0, len(units), 2))
+        return "".join(
+            form % int.from_bytes(units[at : at + 2], "big") for at in range(0, len(units), 2)
+        )
 
 
 def canonical(made: Any) -> str:

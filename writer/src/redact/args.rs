@@ -22,12 +22,13 @@ enum Tool {
     Mongo,
     SqlCmd,
     OpenSsl,
+    SshKeygen,
     Zip,
     GitHub,
     GitHubSecret,
 }
 
-const TOOLS: [(Tool, &str); 12] = [
+const TOOLS: [(Tool, &str); 13] = [
     (Tool::Curl, "curl wget http https xh xhs"),
     (Tool::SshPass, "sshpass"),
     (Tool::MySql, "mysql mysqldump mysqladmin mariadb mariadb-dump mariadb-admin"),
@@ -38,6 +39,7 @@ const TOOLS: [(Tool, &str); 12] = [
     (Tool::Mongo, "mongo mongosh mongodump mongorestore mongoexport mongoimport"),
     (Tool::SqlCmd, "sqlcmd bcp"),
     (Tool::OpenSsl, "openssl"),
+    (Tool::SshKeygen, "ssh-keygen"),
     (Tool::Zip, "zip unzip"),
     (Tool::GitHub, "gh"),
 ];
@@ -147,6 +149,7 @@ impl<'w> Reader<'w> {
             Tool::Redis => behind(&[b"-a"]),
             Tool::Ldap => behind(&[b"-w"]),
             Tool::SqlCmd | Tool::Zip => behind(&[b"-P"]).or_else(|| attached(&[b"-P"])),
+            Tool::SshKeygen => behind(&[b"-N", b"-P"]),
             Tool::OpenSsl => attached(&[b"pass:"]),
             Tool::GitHubSecret => behind(&[b"-b", b"--body"]).or_else(|| attached(&[b"--body="])),
             Tool::Registry | Tool::GitHub => None,
@@ -182,33 +185,15 @@ fn user_and(sign: u8, word: &[u8], start: usize) -> Option<usize> {
 
 /// Adds the names of programs, to find their flags inside a text.
 pub(super) fn add_needles(needles: &mut Needles) {
-    for name in [
-        "curl",
-        "wget",
-        "sshpass",
-        "mysql",
-        "mariadb",
-        "docker",
-        "podman",
-        "redis-cli",
-        "smbclient",
-        "ldap",
-        "mongo",
-        "sqlcmd",
-        "openssl",
-    ] {
-        needles.exact(name.as_bytes(), Action::Rule(commands));
+    let programs = "curl wget sshpass mysql mariadb docker podman redis-cli smbclient ldap mongo sqlcmd openssl ssh-keygen";
+    for program in programs.split_ascii_whitespace() {
+        needles.exact(program.as_bytes(), Action::Rule(commands));
     }
 }
 
 /// Reads the words of a command line inside a text, up to its line's end.
 fn commands(scan: &mut Scan<'_>, at: Range<usize>) {
-    let start = scan.before(at.start).is_none_or(|b| {
-        b <= b' '
-            || b == b'n'
-            || matches!(b, b'/' | b'"' | b'\'' | b'`' | b'(' | b';' | b'|' | b'&' | b'$' | b'[')
-    });
-    if at.start < scan.commands || !start {
+    if at.start < scan.commands || !scan.bounded(at.start) {
         return;
     }
     let mut end = scan.line_end(at.start);

@@ -104,7 +104,13 @@ pub(super) fn name_around(scan: &Scan<'_>, at: Range<usize>) -> Range<usize> {
     let end = end - scan.text[at.start..end].iter().rev().take_while(|byte| b".-".contains(byte)).count();
     // A needle may end in a separator (`pw=`).
     let sign = scan.text[at.start..end].iter().position(|byte| b"=:\"".contains(byte));
-    start..sign.map_or(end, |sign| at.start + sign)
+    let end = sign.map_or(end, |sign| at.start + sign);
+    // "API key" is a name of two words.
+    if scan.text[start..end].eq_ignore_ascii_case(b"key") && scan.before(start) == Some(b' ') {
+        let word = scan.text[..start - 1].iter().rev().take(NAME_MAX);
+        start -= 1 + word.take_while(|byte| byte.is_ascii_alphanumeric()).count();
+    }
+    start..end
 }
 
 /// The separator behind a name, whether the name was quoted, and where the value begins.

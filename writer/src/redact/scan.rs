@@ -27,7 +27,8 @@ pub(super) static COOKIE: Class =
 pub(super) static PATH: Class =
     Class { id: 6, has: |b| b.is_ascii_alphanumeric() || b"_-./=%@:~".contains(&b) };
 /// What a credential behind a scheme may be made of: all but white space, quotes, brackets and list separators.
-pub(super) static CREDENTIAL: Class = Class { id: 7, has: |b| b > b' ' && !b"\"'`<>\\,;()[]{}\x7f".contains(&b) };
+pub(super) static CREDENTIAL: Class =
+    Class { id: 7, has: |b| b > b' ' && !b"\"'`<>\\,;()[]{}\x7f".contains(&b) };
 /// The body of a hashed password in crypt(3) form.
 pub(super) static CRYPT: Class =
     Class { id: 8, has: |b| b.is_ascii_alphanumeric() || b"./$+=,".contains(&b) };
@@ -180,8 +181,7 @@ impl<'t> Scan<'t> {
         let hex = |digits: &[u8]| digits.iter().all(u8::is_ascii_hexdigit);
         match &self.text[at.saturating_sub(6)..at] {
             [.., b'\\', b'n' | b'r' | b't' | b'b' | b'f'] => true,
-            [.., b'%', first, second] => hex(&[*first, *second]),
-            [.., b'\\', b'x', first, second] => hex(&[*first, *second]),
+            [.., b'%', first, second] | [.., b'\\', b'x', first, second] if hex(&[*first, *second]) => true,
             [b'\\', b'u', digits @ ..] if hex(digits) => digits.len() == 4,
             [.., b'm'] => {
                 let code = self.text[at.saturating_sub(17)..at - 1].iter().rev();
@@ -206,15 +206,18 @@ impl<'t> Scan<'t> {
     /// Where the content that `quote` opened ends, and what is behind the closing quote; without one, its line's end.
     pub(super) fn content(&self, quote: &Quote) -> (usize, Option<usize>) {
         let rest = self.text.get(quote.after..).unwrap_or_default();
+        if let Some(spelled) = quote.spelled {
+            let ends =
+                |index: &usize| matches!(rest[*index], b'\n' | b'\r') || rest[*index..].starts_with(spelled);
+            let end = quote.after + (0..rest.len()).find(ends).unwrap_or(rest.len());
+            return (end, self.starts(end, spelled).then_some(end + spelled.len()));
+        }
         let level = 2 * (quote.escapes + 1);
         let mut escapes = 0;
         for (index, byte) in rest.iter().enumerate() {
             let at = quote.after + index;
             match *byte {
                 b'\n' | b'\r' => return (at, None),
-                _ if let_spelled(quote, &rest[index..]).is_some() => {
-                    return (at, let_spelled(quote, &rest[index..]).map(|length| at + length));
-                }
                 b'\\' => {
                     escapes += 1;
                     continue;

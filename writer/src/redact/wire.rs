@@ -47,7 +47,7 @@ pub(super) fn url(scan: &mut Scan<'_>, at: Range<usize>) {
 
 /// Where the `@` is that ends the userinfo of the authority at `from`.
 fn userinfo_end(scan: &Scan<'_>, from: usize, web: bool) -> Option<usize> {
-    let ends = |byte: &u8| *byte <= b' ' || matches!(byte, b'"' | b'\'' | b'<' | b'>' | b'`' | b'\\' | 0x7f);
+    let ends = |byte: &u8| *byte <= b' ' || b"\"'<>`\\\x7f".contains(byte);
     let rest = &scan.text[from..];
     let stops = |byte: &u8| ends(byte) || matches!(byte, b'/' | b'?' | b'#');
     let authority = &rest[..rest.iter().position(stops).unwrap_or(rest.len())];
@@ -56,14 +56,13 @@ fn userinfo_end(scan: &Scan<'_>, from: usize, web: bool) -> Option<usize> {
     }
     // A `/`, `?` or `#` that should have been escaped: then what follows the colon is no port.
     let port = authority.iter().position(|byte| *byte == b':').map(|colon| &authority[colon + 1..])?;
-    let no_port = port.first().is_some_and(|byte| !matches!(byte, b'{' | b'$' | b'<' | b'%' | b'*'));
-    let no_port =
-        no_port && !port.iter().all(u8::is_ascii_digit) && !(web && port.iter().all(u8::is_ascii_alphabetic));
-    if !no_port || authority.first() == Some(&b'[') {
+    let stand_in = port.first().is_none_or(|byte| b"{$<%*".contains(byte));
+    let named = web && port.iter().all(u8::is_ascii_alphabetic);
+    if stand_in || named || port.iter().all(u8::is_ascii_digit) || authority.first() == Some(&b'[') {
         return None;
     }
-    let wide =
-        &rest[..rest.iter().take(AUTHORITY_MAX).position(ends).unwrap_or(rest.len().min(AUTHORITY_MAX))];
+    let near = &rest[..rest.len().min(AUTHORITY_MAX)];
+    let wide = &near[..near.iter().position(ends).unwrap_or(near.len())];
     wide.iter().rposition(|byte| *byte == b'@').map(|sign| from + sign)
 }
 
@@ -81,8 +80,7 @@ fn is_token(user: &[u8]) -> bool {
 /// `user:password@tcp(host)/db`, as Go's MySQL driver has it.
 fn go_dsn(scan: &mut Scan<'_>, at: Range<usize>) {
     let before = &scan.text[at.start.saturating_sub(AUTHORITY_MAX)..at.start];
-    let edge =
-        before.iter().rposition(|byte| *byte <= b' ' || matches!(byte, b'"' | b'\'' | b'`' | b'=' | b'/'));
+    let edge = before.iter().rposition(|byte| *byte <= b' ' || b"\"'`=/".contains(byte));
     let userinfo = &before[edge.map_or(0, |edge| edge + 1)..];
     if let Some(colon) = userinfo.iter().position(|byte| *byte == b':') {
         let password = &userinfo[colon + 1..];
@@ -119,14 +117,12 @@ fn bearer(scan: &mut Scan<'_>, at: Range<usize>) {
 
 /// No word of prose: "bearer of bad news", "Bearer authentication", `Bearer realm="x"`.
 fn is_credential(token: &[u8]) -> bool {
-    let first = token.first().is_some_and(|byte| {
-        byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'/' | b'+' | b'~' | b'-')
-    });
+    let first = token.first().is_some_and(|byte| byte.is_ascii_alphanumeric() || b"_./+~-".contains(byte));
     let inner = &token[..token.len().min(512)];
-    let inner = inner
-        .strip_suffix(b"=")
-        .filter(|name| !name.ends_with(b"=") && name.iter().all(u8::is_ascii_lowercase))
-        .map_or(inner, |_| b"");
+    // A parameter, cut at its quote.
+    if inner.strip_suffix(b"=").is_some_and(|name| name.iter().all(u8::is_ascii_lowercase)) {
+        return false;
+    }
     let digit = inner.iter().any(u8::is_ascii_digit);
     let signs = inner.iter().any(|byte| matches!(byte, b'+' | b'=' | b'|' | b'~'));
     let hump = inner.windows(2).any(|pair| pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase());

@@ -266,6 +266,8 @@ fn hostile_texts_take_linear_time() {
         "-----BEGIN PRIVATE KEY-----A: ", "BEGIN ", "Private-Lines: 1 ", "curl ", "curl -u ", "${",
         "password=${", "password=<", "<password>", "mnemonic: ", "@tcp(", "a@tcp(", "sig=", "?sig=", "\\n",
         "pat", "MTA", "identified by '", "\u{1b}[31m", "%3D", "\u{2022}",
+        "-----BEGIN PRIVATE KEY-----\nhttps://", "identified by \"Cookie: ", "\"auth\": \"Authorization: Digest ",
+        "Private-Lines: 1 password: |\n ", "password=%22x", "Some(\"password: Some(", "curl \\\n",
     ];
     for piece in pieces {
         let long = piece.repeat((1 << 18) / piece.len());
