@@ -22,6 +22,38 @@ use miniz_oxide::inflate::core::{DecompressorOxide, TINFL_LZ_DICT_SIZE, decompre
 /// The longest header that is read: names and comments are not what archives are for.
 const MAX_HEADER: usize = 64 << 10;
 
+/// The header of the files that we pack: no name, no time, best compression, no system named.
+pub const HEADER: [u8; 10] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 2, 0xff];
+
+/// What stands behind the compressed bytes: the checksum and the length of what they unpack to.
+#[derive(Clone, Copy, Debug)]
+pub struct Trailer {
+    crc: u32,
+    size: u64,
+}
+
+impl Default for Trailer {
+    fn default() -> Trailer {
+        Trailer { crc: !0, size: 0 }
+    }
+}
+
+impl Trailer {
+    /// Takes the next bytes that are packed.
+    pub fn push(&mut self, bytes: &[u8]) {
+        self.crc = crc32(self.crc, bytes);
+        self.size = self.size.wrapping_add(crate::chain::length(bytes));
+    }
+
+    /// The eight bytes.
+    #[must_use]
+    pub fn bytes(&self) -> [u8; 8] {
+        let [a, b, c, d] = (!self.crc).to_le_bytes();
+        let [e, f, g, h, ..] = self.size.to_le_bytes();
+        [a, b, c, d, e, f, g, h]
+    }
+}
+
 /// Why a file is not one whole gzip member.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum GzipError {

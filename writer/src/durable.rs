@@ -149,15 +149,38 @@ pub fn create_with(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>)
     sync_folder(folder_of(path))
 }
 
+/// Writes a new owner-only file that is there whole or not at all, synced, with its name synced;
+/// fails if the name is taken.
+///
+/// # Errors
+///
+/// If any step fails; nothing is then left under either name.
+pub fn create_whole(path: &Path, bytes: &[u8]) -> Result<(), Error> {
+    let temporary = temporary(path);
+    create(&temporary, bytes)?;
+    let linked = fs::hard_link(&temporary, path);
+    let removed = fs::remove_file(&temporary);
+    linked.and(removed).map_err(|source| Error::new("can't create", path, source))?;
+    sync_folder(folder_of(path))
+}
+
+/// Removes a file, durably.
+///
+/// # Errors
+///
+/// If it can't be removed, or its folder not be synced.
+pub fn remove(path: &Path) -> Result<(), Error> {
+    fs::remove_file(path).map_err(|source| Error::new("can't remove", path, source))?;
+    sync_folder(folder_of(path))
+}
+
 /// Replaces a file by new bytes: a reader sees the old or the new, also after a power cut.
 ///
 /// # Errors
 ///
 /// If any step fails; the old file then still stands.
 pub fn replace(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> Result<(), Error> {
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(format!(".new-{}", std::process::id()));
-    let temporary = path.with_file_name(name);
+    let temporary = temporary(path);
     let mut file = new_file(&temporary)?;
     let replaced =
         write(&mut file).and_then(|()| file.sync_all()).and_then(|()| fs::rename(&temporary, path));
@@ -166,6 +189,13 @@ pub fn replace(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> 
         return Err(Error::new("can't write", path, source));
     }
     sync_folder(folder_of(path))
+}
+
+/// A name of this process's own beside a file.
+fn temporary(path: &Path) -> PathBuf {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(format!(".new-{}", std::process::id()));
+    path.with_file_name(name)
 }
 
 fn new_file(path: &Path) -> Result<File, Error> {

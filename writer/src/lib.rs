@@ -1,11 +1,14 @@
 //! The native half of waybill: durable logs, recovery, redaction, and the command line.
 #![forbid(unsafe_code)]
 
+pub mod audit;
 pub mod cli;
+pub mod clock;
 pub mod durable;
 pub mod git;
 pub mod lock;
 pub mod log;
+pub mod master;
 pub mod project;
 pub mod read;
 pub mod redact;

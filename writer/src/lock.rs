@@ -10,7 +10,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use nix::errno::Errno;
-use nix::fcntl::{FcntlArg, OFlag, fcntl};
+use nix::fcntl::{FcntlArg, Flock, FlockArg, OFlag, fcntl};
 use nix::libc;
 
 use crate::durable::Error;
@@ -113,6 +113,54 @@ impl Lock {
     pub fn holder_of(path: &Path) -> Option<String> {
         let mut file = crate::durable::open_regular(path).ok()?;
         Self::is_held(path).then(|| holder(&mut file))
+    }
+}
+
+/// A lock by `flock`, on a file that other programs lock the same way: the audit log's and the
+/// spine's. Nothing is written into the file.
+#[derive(Debug)]
+pub struct FileLock {
+    _file: Flock<File>,
+}
+
+impl FileLock {
+    /// Takes the lock; `waiting` is called before a wait begins.
+    ///
+    /// # Errors
+    ///
+    /// If it is held and not to be waited for, or the file can't be used.
+    pub fn take(path: &Path, wait: Wait, waiting: impl FnOnce()) -> Result<FileLock, LockError> {
+        let failed = |source: io::Error| LockError::File(Error::new("can't lock", path, source));
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .custom_flags(OFlag::O_NOFOLLOW.bits())
+            .open(path)
+            .map_err(failed)?;
+        let file = match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
+            Ok(file) => file,
+            Err((file, Errno::EAGAIN)) => {
+                if wait == Wait::No {
+                    let holder = String::from("another process");
+                    return Err(LockError::Held { path: path.to_owned(), holder });
+                }
+                waiting();
+                Flock::lock(file, FlockArg::LockExclusive).map_err(|(_, errno)| failed(errno.into()))?
+            }
+            Err((_, errno)) => return Err(failed(errno.into())),
+        };
+        Ok(FileLock { _file: file })
+    }
+
+    /// Whether somebody holds the lock. `flock` can't be asked without being taken: it is taken
+    /// shared, and let go at once, which makes nobody fail who waits.
+    #[must_use]
+    pub fn is_held(path: &Path) -> bool {
+        let Ok(file) = crate::durable::open_regular(path) else { return false };
+        matches!(Flock::lock(file, FlockArg::LockSharedNonblock), Err((_, Errno::EAGAIN)))
     }
 }
 

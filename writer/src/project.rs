@@ -50,6 +50,18 @@ impl Project {
         self.ledger_folder(run).join(".ledger.lock")
     }
 
+    /// The audit log's folder.
+    #[must_use]
+    pub fn audit(&self) -> PathBuf {
+        self.root.join(".sdd/audit")
+    }
+
+    /// The lineage spines' folder.
+    #[must_use]
+    pub fn lineage(&self) -> PathBuf {
+        self.root.join(".sdd/lineage")
+    }
+
     /// The runs that have a ledger folder here, sorted; folders with unsafe names are left out.
     ///
     /// # Errors

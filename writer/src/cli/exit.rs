@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use waybill_verifier::report::Verdict;
 
 use crate::lock::LockError;
-use crate::log;
+use crate::{audit, log, master};
 
 /// How the program ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -107,6 +107,33 @@ impl From<log::Error> for Failure {
             }
         };
         Failure { exit, message: message + &advice }
+    }
+}
+
+impl From<master::Error> for Failure {
+    fn from(error: master::Error) -> Failure {
+        match error {
+            master::Error::File(error) => error.into(),
+            error => Failure::io(&error),
+        }
+    }
+}
+
+impl From<audit::Error> for Failure {
+    fn from(error: audit::Error) -> Failure {
+        let (exit, advice) = match error {
+            audit::Error::Key(error) => return error.into(),
+            audit::Error::File(error) => return error.into(),
+            audit::Error::Damaged { .. } | audit::Error::BadFile(_) => {
+                (Exit::Failed, "; 'waybill audit verify' says all of it; get the file back from a copy")
+            }
+            audit::Error::Absent => (Exit::Absent, ""),
+            audit::Error::Lock(LockError::Held { .. }) => (Exit::Locked, "; wait for it to end"),
+            audit::Error::ClockBehind { .. } | audit::Error::NotPacked(_) | audit::Error::Lock(_) => {
+                (Exit::Io, "")
+            }
+        };
+        Failure { exit, message: chain(&error) + advice }
     }
 }
 

@@ -1,5 +1,6 @@
 //! The command line: arguments in, one of [`exit::Exit`] out. One file a command group.
 
+mod audit;
 mod completions;
 mod doctor;
 pub mod exit;
@@ -96,6 +97,9 @@ enum Command {
     /// Record a run's task graph, and read it back
     #[command(subcommand)]
     Ledger(ledger::Command),
+    /// Check, read and pack the audit log
+    #[command(subcommand)]
+    Audit(audit::Command),
     /// Check evidence: a run's name, a ledger or a journal file
     Verify(verify::Args),
     /// Say what a check or a fault means, and what to do
@@ -166,6 +170,7 @@ fn usage(error: &clap::Error) -> ExitCode {
 fn run(cli: &Cli) -> Result<Exit, Failure> {
     match &cli.command {
         Command::Ledger(command) => ledger::run(&cli.global, command),
+        Command::Audit(command) => audit::run(&cli.global, command),
         Command::Verify(args) => verify::run(&cli.global, args),
         Command::Explain(args) => explain::run(&cli.global, args),
         Command::Status => status::run(&cli.global),

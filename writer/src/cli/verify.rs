@@ -57,7 +57,7 @@ pub(super) struct ExpectArgs {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-enum Assurance {
+pub(super) enum Assurance {
     /// Something outside the evidence vouches for it
     Pinned,
     /// An anchor in a repository vouches for it
@@ -78,17 +78,22 @@ impl ExpectArgs {
     }
 
     fn require(&self, report: &mut Report) {
-        report.require(self.require.iter().map(|assurance| match assurance {
-            Assurance::Pinned => Requirement::Pinned,
-            Assurance::Anchored => Requirement::Anchored,
-            Assurance::Hmac => Requirement::Hmac,
-            Assurance::Complete => Requirement::Complete,
-        }));
+        require(report, &self.require);
     }
 
     fn threads(&self, size: u64) -> usize {
         self.threads.unwrap_or_else(|| read::threads(size)).clamp(1, 64)
     }
+}
+
+/// Insists on assurances.
+pub(super) fn require(report: &mut Report, assurances: &[Assurance]) {
+    report.require(assurances.iter().map(|assurance| match assurance {
+        Assurance::Pinned => Requirement::Pinned,
+        Assurance::Anchored => Requirement::Anchored,
+        Assurance::Hmac => Requirement::Hmac,
+        Assurance::Complete => Requirement::Complete,
+    }));
 }
 
 /// One thing to check: where it is, and what reports call it.

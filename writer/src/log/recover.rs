@@ -61,7 +61,7 @@ pub fn plan<R>(run: &RunId, outcome: &Outcome<R>) -> Result<Plan, Error> {
 /// # Errors
 ///
 /// If a file can't be written; the ledger is then as it was, or cut with its tail set aside.
-pub fn execute(plan: &Plan, path: &Path, file: &mut AppendFile) -> Result<Option<TornTail>, Error> {
+pub fn execute(plan: &Plan, path: &Path, file: &mut AppendFile) -> Result<Option<TornTail>, durable::Error> {
     let Plan::SetAside { from, length, entry } = *plan else { return Ok(None) };
     let aside = set_aside(path, &format!(".torn-{entry}"), file, from)?;
     file.truncate(from)?;
