@@ -192,6 +192,16 @@ pub fn replace(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> 
 }
 
 /// A name of this process's own beside a file.
+/// Gives a file another name in its folder, durably; the name must be free.
+///
+/// # Errors
+///
+/// If it can't be renamed or the folder can't be synced.
+pub fn rename(path: &Path, to: &Path) -> Result<(), Error> {
+    fs::rename(path, to).map_err(|source| Error::new("can't rename", path, source))?;
+    sync_folder(folder_of(path))
+}
+
 fn temporary(path: &Path) -> PathBuf {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(format!(".new-{}", std::process::id()));
@@ -306,6 +316,20 @@ impl AppendFile {
     #[must_use]
     pub fn length(&self) -> u64 {
         self.length
+    }
+
+    /// Whether the last line is complete; an empty file has none that is not.
+    ///
+    /// # Errors
+    ///
+    /// If the file can't be read.
+    pub fn ends_with_newline(&self) -> Result<bool, Error> {
+        let Some(last) = self.length.checked_sub(1) else { return Ok(true) };
+        let mut byte = [0];
+        self.file
+            .read_exact_at(&mut byte, last)
+            .map_err(|source| Error::new("can't read", &self.path, source))?;
+        Ok(byte == *b"\n")
     }
 
     /// A reader of the bytes from an offset to the end.

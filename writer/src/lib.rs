@@ -1,6 +1,7 @@
 //! The native half of waybill: durable logs, recovery, redaction, and the command line.
 #![forbid(unsafe_code)]
 
+pub mod anchoring;
 pub mod audit;
 pub mod cli;
 pub mod clock;

@@ -44,6 +44,12 @@ impl Project {
         self.ledger_folder(run).join("000000.jsonl")
     }
 
+    /// The folder of the signals to whoever runs a task.
+    #[must_use]
+    pub fn resume_signals(&self) -> PathBuf {
+        self.root.join(".sdd/runtime/resume")
+    }
+
     /// The lock of a run's ledger.
     #[must_use]
     pub fn ledger_lock(&self, run: &RunId) -> PathBuf {

@@ -5,12 +5,12 @@ use waybill_verifier::anchor::{Builder, Chunk, Layout, ObjectId, ObjectKind, squ
 use waybill_verifier::audit::Anchored as Mirror;
 use waybill_verifier::hash::Digest;
 use waybill_verifier::id::RunId;
-use waybill_verifier::time::Timestamp;
 
 use super::{Anchor, Error, Standing, anchored, local, standing, walk_local};
 use crate::audit;
-use crate::audit::KeyFile;
+use crate::clock::Moment;
 use crate::git::{self, Store, anchor_ref};
+use crate::master::KeyFile;
 use crate::project::Project;
 
 /// An anchor that was made, or was there already.
@@ -49,11 +49,11 @@ pub fn anchor(
     store: &Store,
     key: &KeyFile,
     run: &RunId,
-    now: Timestamp,
+    now: Moment,
 ) -> Result<Anchored, Error> {
     let mut attempts = 0;
     loop {
-        match try_anchor(project, store, key, run, &now) {
+        match try_anchor(project, store, key, run, now) {
             // Another process anchored the run meanwhile: look again at what it made.
             Err(Error::Git(git::Error::Moved { .. })) if attempts < 10 => attempts += 1,
             other => return other,
@@ -66,7 +66,7 @@ fn try_anchor(
     store: &Store,
     key: &KeyFile,
     run: &RunId,
-    now: &Timestamp,
+    now: Moment,
 ) -> Result<Anchored, Error> {
     let there = anchored(store, run)?;
     let ours = match local(project, run)? {
@@ -86,32 +86,57 @@ fn try_anchor(
     }
     let entries = ours.stamps.len();
     drop(ours);
-    let (layout, mut blobs_written) = write_rows(project, store, run, entries)?;
     let parent = there.as_ref().map(|there| there.commit);
-    let commit = match parent.filter(|_| same) {
-        Some(commit) => commit,
-        None => {
-            blobs_written += u64::from(store.write(ObjectKind::Blob, &layout.meta_id, &layout.meta)?);
-            store.write(ObjectKind::Tree, &layout.tree_id, &layout.tree)?;
-            let bytes = layout.commit(parent.as_ref(), now.seconds());
-            let commit = ObjectId::of(ObjectKind::Commit, &bytes).map_err(|_| collision())?;
-            store.write(ObjectKind::Commit, &commit, &bytes)?;
-            store.sync_objects()?;
-            store.update(&anchor_ref(run), parent.as_ref(), &commit)?;
-            commit
+    match parent.filter(|_| same) {
+        Some(commit) => {
+            let (layout, _) = write_rows(project, store, run, entries)?;
+            let mirrored = mirror(project, key, &layout, now)?;
+            Ok(made(&layout, commit, 0, false, mirrored))
         }
-    };
+        None => anchor_entries(project, store, key, run, now, entries, (parent, parent)),
+    }
+}
+
+/// Anchors the first `entries` entries of the ledger: the ref goes from `refs.0` to a commit
+/// whose parent is `refs.1`.
+pub(super) fn anchor_entries(
+    project: &Project,
+    store: &Store,
+    key: &KeyFile,
+    run: &RunId,
+    now: Moment,
+    entries: usize,
+    (before, parent): (Option<ObjectId>, Option<ObjectId>),
+) -> Result<Anchored, Error> {
+    let (layout, mut blobs_written) = write_rows(project, store, run, entries)?;
+    blobs_written += u64::from(store.write(ObjectKind::Blob, &layout.meta_id, &layout.meta)?);
+    store.write(ObjectKind::Tree, &layout.tree_id, &layout.tree)?;
+    let bytes = layout.commit(parent.as_ref(), now.seconds());
+    let commit = ObjectId::of(ObjectKind::Commit, &bytes).map_err(|_| collision())?;
+    store.write(ObjectKind::Commit, &commit, &bytes)?;
+    store.sync_objects()?;
+    store.update(&anchor_ref(run), before.as_ref(), &commit)?;
     let mirrored = mirror(project, key, &layout, now)?;
-    Ok(Anchored {
+    Ok(made(&layout, commit, blobs_written, true, mirrored))
+}
+
+fn made(
+    layout: &Layout,
+    commit: ObjectId,
+    blobs_written: u64,
+    moved: bool,
+    mirrored: Option<audit::Recorded>,
+) -> Anchored {
+    Anchored {
         commit,
         tree: layout.tree_id,
         head: layout.head,
         entries: layout.entries,
         chunks: layout.chunk_count,
         blobs_written,
-        moved: !same,
+        moved,
         mirrored,
-    })
+    }
 }
 
 fn collision() -> Error {
@@ -155,7 +180,7 @@ fn mirror(
     project: &Project,
     key: &KeyFile,
     layout: &Layout,
-    now: &Timestamp,
+    now: Moment,
 ) -> Result<Option<audit::Recorded>, Error> {
     let (reference, tree) = (anchor_ref(&layout.run), layout.tree_id.to_hex());
     let event = Mirror {
@@ -166,12 +191,14 @@ fn mirror(
         reference: &reference,
         tree_sha: &tree,
     };
-    let draft = event.draft(now.clone());
+    let draft = event.draft(now.timestamp());
     let recorded = audit::record_unless(project, key, &draft, |event| {
         let said = |name: &str| event.details.get(name).cloned();
-        event.event_type == draft.event_type
-            && event.resource_id == draft.resource_id
-            && ["head_hash", "tree_sha", "ref"].iter().all(|name| said(name).as_ref() == draft.details.get(name))
+        event.event_type == *draft.event_type
+            && event.resource_id == *draft.resource_id
+            && ["head_hash", "tree_sha", "ref"]
+                .iter()
+                .all(|name| said(name).as_ref() == draft.details.get(name))
     })?;
     Ok(recorded)
 }
@@ -190,7 +217,7 @@ pub struct Squashed {
 /// # Errors
 ///
 /// If there is no anchor, it does not hold, or something can't be written.
-pub fn gc(store: &Store, run: &RunId, now: &Timestamp) -> Result<Squashed, Error> {
+pub fn gc(store: &Store, run: &RunId, now: Moment) -> Result<Squashed, Error> {
     let Some(Anchor { commit, report, .. }) = anchored(store, run)? else {
         return Err(Error::NoAnchor { run: run.clone(), remote: None });
     };
@@ -200,7 +227,8 @@ pub fn gc(store: &Store, run: &RunId, now: &Timestamp) -> Result<Squashed, Error
     if !has_parent {
         return Ok(Squashed { commit, commits_before: before });
     }
-    let tree = fact("tree").and_then(|tree| tree.as_str()).and_then(|tree| ObjectId::from_hex(tree.as_bytes()));
+    let tree =
+        fact("tree").and_then(|tree| tree.as_str()).and_then(|tree| ObjectId::from_hex(tree.as_bytes()));
     let tree = tree.expect("the report on an anchor that holds names its tree");
     let bytes = squash_commit(run, &tree, now.seconds());
     let squashed = ObjectId::of(ObjectKind::Commit, &bytes).map_err(|_| collision())?;

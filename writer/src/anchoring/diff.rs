@@ -8,15 +8,16 @@ use waybill_verifier::hash::Digest;
 use waybill_verifier::id::RunId;
 use waybill_verifier::json::{Object, Value};
 use waybill_verifier::ledger::Row;
-use waybill_verifier::time::Timestamp;
 
-use super::anchor::{Anchored, anchor_after};
+use super::anchor::anchor_entries;
 use super::fetch::materialize;
 use super::{Error, anchored, local, report_anchor, walk_local};
-use crate::audit::{self, KeyFile};
+use crate::audit;
+use crate::clock::Moment;
 use crate::durable;
-use crate::git::{Store, anchor_ref};
+use crate::git::Store;
 use crate::lock::{Lock, Wait};
+use crate::master::KeyFile;
 use crate::project::Project;
 
 /// One entry behind a fork, as a reader sees it.
@@ -137,7 +138,7 @@ pub fn keep(
     key: &KeyFile,
     run: &RunId,
     keep: Keep,
-    now: &Timestamp,
+    now: Moment,
     waiting: impl Fn(&str),
 ) -> Result<Kept, Error> {
     let fork = diff(project, store, run)?;
@@ -153,8 +154,9 @@ pub fn keep(
                 store.update(&aside, None, &fork.commit)?;
             }
             let parent = last_shared(store, run, &fork)?;
-            let Anchored { commit, .. } = anchor_after(project, store, key, run, now, &fork.commit, parent)?;
-            (aside, commit)
+            let entries = fork.common + fork.local.len();
+            let refs = (Some(fork.commit), parent);
+            (aside, anchor_entries(project, store, key, run, now, entries, refs)?.commit)
         }
         Keep::Anchored => {
             let lock = project.ledger_lock(run);
@@ -203,13 +205,13 @@ fn last_shared(store: &Store, run: &RunId, fork: &Fork) -> Result<Option<ObjectI
 }
 
 /// The audit event of a settled divergence.
-fn settled(run: &RunId, keep: Keep, fork: &Fork, aside: &str, now: &Timestamp) -> Draft {
+fn settled(run: &RunId, keep: Keep, fork: &Fork, aside: &str, now: Moment) -> Draft {
     let (kept, set_aside) = match keep {
         Keep::Local => fork.heads,
         Keep::Anchored => (fork.heads.1, fork.heads.0),
     };
     Draft {
-        timestamp: now.clone(),
+        timestamp: now.timestamp(),
         event_type: String::from("work_ledger.diverged_settled"),
         actor: String::from("work_ledger"),
         resource_type: String::from("work_ledger"),

@@ -114,7 +114,9 @@ fn copy_tree(
     let mut rest = bytes.as_slice();
     // A tree entry is `<mode> <name>\0` and the 20 bytes of an id; the tree was verified.
     while let Some(end) = rest.iter().position(|&byte| byte == 0) {
-        let Some(id) = rest.get(end + 1..end + 21).and_then(|id| <[u8; 20]>::try_from(id).ok()) else { break };
+        let Some(id) = rest.get(end + 1..end + 21).and_then(|id| <[u8; 20]>::try_from(id).ok()) else {
+            break;
+        };
         let id = ObjectId::from_bytes(id);
         rest = &rest[end + 21..];
         if copied.insert(id)

@@ -12,11 +12,12 @@ mod resume;
 use std::collections::BTreeSet;
 use std::fmt;
 
-use waybill_verifier::anchor::{self as format, Completeness, LayoutError, ObjectId, Target};
+use waybill_verifier::anchor::{self as format, Completeness, Found, LayoutError, ObjectId, Target};
 use waybill_verifier::chain::{LastLine, Place, Recovery};
 use waybill_verifier::compare::{Comparison, Stamp, compare};
 use waybill_verifier::hash::Digest;
 use waybill_verifier::id::RunId;
+use waybill_verifier::json::{self, Value};
 use waybill_verifier::ledger::{LedgerRows, Row, State};
 use waybill_verifier::report::{Report, Verdict};
 
@@ -30,7 +31,7 @@ use crate::read;
 
 pub use anchor::{Anchored, Squashed, anchor, gc};
 pub use diff::{Fork, Keep, Kept, Side, diff, keep};
-pub use fetch::{Fetched, Pushed, fetch, push};
+pub use fetch::{Fetched, Materialized, Pushed, fetch, push};
 pub use resume::{Projection, Resumed, Signal, project as project_resume, resume};
 
 /// Why it was not done.
@@ -111,7 +112,9 @@ impl fmt::Display for Error {
             None => String::from(" here"),
         };
         match self {
-            Error::NoRepository => f.write_str("this folder is in no git repository, and anchors live in one"),
+            Error::NoRepository => {
+                f.write_str("this folder is in no git repository, and anchors live in one")
+            }
             Error::NoAnchor { run, remote } => write!(f, "there is no anchor of run {run}{}", from(remote)),
             Error::NothingToAnchor(run) => write!(f, "the ledger of run {run} has no entries to anchor"),
             Error::BadAnchor { remote, report } => {
@@ -293,6 +296,34 @@ pub fn anchored(store: &Store, run: &RunId) -> Result<Option<Anchor>, Error> {
     }
 }
 
+/// How many entries the anchor here says that it has, and its head: read, not verified.
+///
+/// # Errors
+///
+/// If the repository can't be read.
+pub fn claimed(store: &Store, run: &RunId) -> Result<Option<(u64, Digest)>, Error> {
+    let Some(commit) = store.reference(&anchor_ref(run))? else { return Ok(None) };
+    let read = |id: &ObjectId, limit| match store.object(id, limit)? {
+        Found::Object(_, bytes) => Ok::<_, Error>(Some(bytes)),
+        Found::Missing | Found::TooLarge => Ok(None),
+    };
+    let Some(commit) = read(&commit, format::MAX_COMMIT)? else { return Ok(None) };
+    let Some(tree) = commit.get(5..45).and_then(ObjectId::from_hex) else { return Ok(None) };
+    let Some(tree) = read(&tree, format::MAX_TREE)? else { return Ok(None) };
+    let entry = format!("100644 {}\0", format::META_NAME);
+    let meta = memchr::memmem::find(&tree, entry.as_bytes()).and_then(|at| {
+        let from = at + entry.len();
+        <[u8; 20]>::try_from(tree.get(from..from + 20)?).ok().map(ObjectId::from_bytes)
+    });
+    let Some(meta) = meta else { return Ok(None) };
+    let Some(meta) = read(&meta, format::MAX_META)? else { return Ok(None) };
+    let Ok(Value::Object(meta)) = json::parse(&meta) else { return Ok(None) };
+    let entries = meta.get("entry_count").and_then(Value::as_u64);
+    let head =
+        meta.get("head_hash").and_then(Value::as_str).and_then(|head| Digest::from_hex(head.as_bytes()));
+    Ok(entries.zip(head))
+}
+
 /// How a local chain stands to an anchored one, where neither goes against the other.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Standing {
@@ -314,12 +345,9 @@ pub fn standing(run: &RunId, local: &Chain, anchored: &Chain) -> Result<Standing
         Comparison::Identical => Ok(Standing::Same),
         Comparison::LocalAhead(more) => Ok(Standing::LocalAhead(more)),
         Comparison::RemoteAhead(more) => Ok(Standing::AnchorAhead(more)),
-        Comparison::Diverged { entry, .. } => Err(Error::Diverged {
-            run: run.clone(),
-            entry,
-            local: local.head(),
-            anchored: anchored.head(),
-        }),
+        Comparison::Diverged { entry, .. } => {
+            Err(Error::Diverged { run: run.clone(), entry, local: local.head(), anchored: anchored.head() })
+        }
         Comparison::UnhashedFieldsDiffer { entry } => {
             Err(Error::UnhashedFieldsDiffer { run: run.clone(), entry })
         }

@@ -118,9 +118,8 @@ pub fn resume(
     waiting: impl Fn(&str),
 ) -> Result<Resumed, Error> {
     let before = self::project(project, store, run)?;
-    let is_nothing = |projection: &Projection| {
-        projection.state.run_closed || projection.state.frontier().next().is_none()
-    };
+    let is_nothing =
+        |projection: &Projection| projection.state.run_closed || projection.state.frontier().next().is_none();
     if is_nothing(&before) {
         return Ok(Resumed::Nothing(before));
     }
@@ -142,7 +141,11 @@ pub fn resume(
 fn resumed(state: &State) -> Result<Transition, Error> {
     let mut nonce = [0; 16];
     getrandom::fill(&mut nonce).map_err(|error| {
-        durable::Error::new("can't read", std::path::Path::new("the system's randomness"), error.into())
+        durable::Error::new(
+            "can't read",
+            std::path::Path::new("the system's randomness"),
+            std::io::Error::other(error.to_string()),
+        )
     })?;
     let nonce: String = nonce.iter().map(|byte| format!("{byte:02x}")).collect();
     let payload = Object::of([

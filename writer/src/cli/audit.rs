@@ -1,7 +1,6 @@
 //! `waybill audit`: check the audit log, read it, pack its older days.
 
 use std::cell::RefCell;
-use std::path::Path;
 
 use clap::Subcommand;
 use waybill_verifier::audit::{self as format, Event, Query};

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use waybill_verifier::report::Verdict;
 
 use crate::lock::LockError;
-use crate::{audit, log, master};
+use crate::{anchoring, audit, git, log, master};
 
 /// How the program ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -134,6 +134,52 @@ impl From<audit::Error> for Failure {
             }
         };
         Failure { exit, message: chain(&error) + advice }
+    }
+}
+
+impl From<anchoring::Error> for Failure {
+    fn from(error: anchoring::Error) -> Failure {
+        use anchoring::Error;
+        let message = chain(&error);
+        let (exit, advice) = match error {
+            Error::Log(error) => return error.into(),
+            Error::File(error) => return error.into(),
+            Error::NoRepository => (Exit::Absent, String::from("; 'git init' makes one")),
+            Error::NoAnchor { .. } => (Exit::Absent, String::new()),
+            Error::NothingToAnchor(_) => (Exit::Absent, String::new()),
+            Error::BadAnchor { remote: None, .. } => {
+                (Exit::Failed, String::from("; fetch it from a remote that has it whole"))
+            }
+            Error::BadAnchor { .. } => (Exit::Failed, String::from("; nothing was taken")),
+            Error::Behind { run, .. } => {
+                (Exit::Failed, format!("; 'waybill ledger fetch {run}' (or resume) takes them over first"))
+            }
+            Error::Ahead { run, .. } => {
+                (Exit::Failed, format!("; 'waybill ledger anchor {run}' and push carry them there instead"))
+            }
+            Error::Diverged { run, .. } => (
+                Exit::Verdict(Verdict::Diverged),
+                format!("; 'waybill ledger diff {run}' shows both, and --keep settles it"),
+            ),
+            Error::UnhashedFieldsDiffer { run, .. } => {
+                (Exit::Failed, format!("; 'waybill ledger diff {run}' shows both"))
+            }
+            Error::NotDiverged(_) => (Exit::Usage, String::from(": there is nothing to settle")),
+            Error::Layout(_) => (Exit::Failed, String::new()),
+            Error::Audit(error) => {
+                let inner = Failure::from(error);
+                (inner.exit, String::from("; one more anchor does it when that is mended"))
+            }
+            Error::Git(git::Error::File(_)) => (Exit::Io, String::new()),
+            Error::Git(_) => (Exit::Io, String::new()),
+        };
+        Failure { exit, message: message + &advice }
+    }
+}
+
+impl From<git::Error> for Failure {
+    fn from(error: git::Error) -> Failure {
+        anchoring::Error::from(error).into()
     }
 }
 

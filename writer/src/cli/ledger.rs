@@ -1,7 +1,9 @@
 //! `waybill ledger`: record a run's task graph, and read it back.
 
+mod anchors;
 mod log;
 mod record;
+mod resume;
 
 use std::path::PathBuf;
 
@@ -16,6 +18,8 @@ use super::out::{self, Form, escape};
 use super::recording::{Options, acknowledgement};
 use super::table::lay_out;
 use super::{Global, verify};
+pub(super) use anchors::add_anchored;
+
 use crate::durable::{self, open_regular};
 use crate::lock::Lock;
 use crate::{log as ledger_log, read};
@@ -90,10 +94,77 @@ pub(super) enum Command {
         #[arg(required_unless_present = "file")]
         run: Option<RunId>,
         /// A ledger file instead; with a run, it must be that run's
-        #[arg(long, value_name = "PATH")]
+        #[arg(long, value_name = "PATH", conflicts_with_all = ["anchored", "remote"])]
         file: Option<PathBuf>,
+        /// The run's anchor instead
+        #[arg(long)]
+        anchored: bool,
+        /// The anchor's commit, known from elsewhere
+        #[arg(long, value_name = "COMMIT", requires = "anchored")]
+        expected_commit: Option<String>,
+        /// Read the anchor's ref from this remote now, and hold what is here against it
+        #[arg(long, value_name = "NAME")]
+        remote: Option<String>,
         #[command(flatten)]
         expect: verify::ExpectArgs,
+    },
+    /// Put the ledger into the repository, under refs/bernstein/work-ledger/RUN
+    #[command(after_help = anchors::ANCHOR_HELP)]
+    Anchor {
+        /// The run
+        run: RunId,
+    },
+    /// Take a remote's anchor over: verified first, nothing overwritten
+    #[command(after_help = anchors::FETCH_HELP)]
+    Fetch {
+        /// The run
+        run: RunId,
+        /// The remote, by name or address
+        #[arg(long, default_value = "origin")]
+        remote: String,
+    },
+    /// Carry the anchor to a remote, if the remote's own is what it goes on from
+    #[command(after_help = anchors::PUSH_HELP)]
+    Push {
+        /// The run
+        run: RunId,
+        /// The remote, by name or address
+        #[arg(long, default_value = "origin")]
+        remote: String,
+    },
+    /// Go on with a run from its ledger: record it (run.resumed) and signal its tasks
+    #[command(after_help = resume::HELP)]
+    Resume {
+        /// The run
+        run: RunId,
+        /// Show what it would do, and change nothing
+        #[arg(long)]
+        dry_run: bool,
+        /// Fail with code 75 if another process records this run
+        #[arg(long)]
+        no_wait: bool,
+    },
+    /// List the runs that are here and anchored, and whether the two agree
+    #[command(after_help = anchors::RUNS_HELP)]
+    Runs {
+        /// Ask this remote, too
+        #[arg(long)]
+        remote: Option<String>,
+    },
+    /// Show two lineages of a run side by side from their fork, or settle it
+    #[command(after_help = anchors::DIFF_HELP)]
+    Diff {
+        /// The run
+        run: RunId,
+        /// Keep this one, and set the other aside
+        #[arg(long, value_enum)]
+        keep: Option<anchors::Lineage>,
+    },
+    /// Replace a run's anchors by one commit of the same tree
+    #[command(after_help = anchors::GC_HELP)]
+    Gc {
+        /// The run
+        run: RunId,
     },
     /// Set everything from a damaged line on aside, and record that
     #[command(after_help = REPAIR_HELP)]
@@ -170,9 +241,19 @@ pub(super) fn run(global: &Global, command: &Command) -> Result<Exit, Failure> {
         Command::Close { run, reason, options } => record::close(global, run, reason.as_deref(), options),
         Command::Log { run, follow, last } => log::show(global, run, *follow, *last),
         Command::State { run } => state(global, run),
-        Command::Verify { run, file, expect } => {
-            verify::run_ledger(global, run.as_ref(), file.as_deref(), expect)
+        Command::Verify { run: Some(run), anchored: true, expected_commit, remote, expect, .. } => {
+            anchors::verify(global, run, expected_commit.as_deref(), remote.as_deref(), expect)
         }
+        Command::Verify { run, file, remote, expect, .. } => {
+            verify::run_ledger(global, run.as_ref(), file.as_deref(), remote.as_deref(), expect)
+        }
+        Command::Anchor { run } => anchors::anchor(global, run),
+        Command::Fetch { run, remote } => anchors::fetch(global, run, remote),
+        Command::Push { run, remote } => anchors::push(global, run, remote),
+        Command::Resume { run, dry_run, no_wait } => resume::run(global, run, *dry_run, *no_wait),
+        Command::Runs { remote } => anchors::runs(global, remote.as_deref()),
+        Command::Diff { run, keep } => anchors::diff(global, run, *keep),
+        Command::Gc { run } => anchors::gc(global, run),
         Command::Repair { run, from_line, accept_loss, no_wait } => {
             let loss = if *accept_loss { ledger_log::Loss::Accept } else { ledger_log::Loss::Refuse };
             repair(global, run, *from_line, loss, *no_wait)

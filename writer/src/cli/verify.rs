@@ -73,11 +73,11 @@ fn digest(text: &str) -> Result<Digest, String> {
 }
 
 impl ExpectArgs {
-    fn expect(&self) -> Expect {
+    pub(super) fn expect(&self) -> Expect {
         Expect { head: self.expected_head, contains: self.contains }
     }
 
-    fn require(&self, report: &mut Report) {
+    pub(super) fn require(&self, report: &mut Report) {
         require(report, &self.require);
     }
 
@@ -181,6 +181,7 @@ pub(super) fn run_ledger(
     global: &Global,
     run: Option<&RunId>,
     file: Option<&Path>,
+    remote: Option<&str>,
     expect: &ExpectArgs,
 ) -> Result<Exit, Failure> {
     let subject = match (run, file) {
@@ -189,6 +190,9 @@ pub(super) fn run_ledger(
         (None, None) => return Err(Failure::usage("give a run, or --file with a ledger's path")),
     };
     let mut report = check_ledger(&subject, expect)?;
+    if let (Some(run), None) = (run, file) {
+        super::ledger::add_anchored(&mut report, &global.project()?, run, remote)?;
+    }
     expect.require(&mut report);
     show(global, &report)
 }

@@ -120,7 +120,7 @@ impl Lines {
     fn text(&self, row: &Row<'_>) -> String {
         let (time, age) = match row.ts.parse::<f64>().ok().and_then(timestamp) {
             Some(at) => (
-                at.to_zoned_datetime(TimeZone::system()).strftime("%m-%d %H:%M:%S").to_string(),
+                clock_time(at),
                 self.age(at),
             ),
             None => (String::from("?"), String::new()),
@@ -157,9 +157,14 @@ impl Lines {
     }
 }
 
-fn timestamp(seconds: f64) -> Option<Timestamp> {
+pub(super) fn timestamp(seconds: f64) -> Option<Timestamp> {
     let duration = Duration::try_from_secs_f64(seconds).ok()?;
     Timestamp::from_duration(duration.try_into().ok()?).ok()
+}
+
+/// A time of day, for people here.
+pub(super) fn clock_time(at: Timestamp) -> String {
+    at.to_zoned_datetime(TimeZone::system()).strftime("%m-%d %H:%M:%S").to_string()
 }
 
 fn kind_style(kind: &str) -> Style {

@@ -1,0 +1,625 @@
+//! The commands between a ledger and its anchors.
+
+use clap::ValueEnum;
+use waybill_verifier::anchor::{Expect, ObjectId};
+use waybill_verifier::compare::{Comparison, compare};
+use waybill_verifier::hash::Digest;
+use waybill_verifier::id::RunId;
+use waybill_verifier::json::{self, Object, Value};
+use waybill_verifier::ledger::TaskState;
+use waybill_verifier::report::{Check, Report, Status, Verdict, Voucher};
+
+use super::super::Global;
+use super::super::exit::{Exit, Failure};
+use super::super::out::{self, Form, cut, escape};
+use super::super::table::lay_out;
+use super::super::verify::{ExpectArgs, show};
+use super::put_line;
+use crate::anchoring::{self, Fork, Keep, Materialized, Pushed, Side};
+use crate::clock::Moment;
+use crate::git::{Store, anchor_ref, network};
+use crate::master::KeyFile;
+use crate::project::Project;
+
+pub(super) const ANCHOR_HELP: &str = "\
+The ledger and the anchor that is there are verified first; what diverged is refused. Only blobs that
+are new are written, and everything is synced before it says \"anchored\". The audit log gets an event.
+
+Examples:
+  waybill ledger anchor goal-42 && waybill ledger push goal-42
+
+Exit codes: 0 anchored (or it was already), 1 no such run or no repository, 2 ledger or anchor does
+not hold, or the anchor is ahead (fetch first), 3 diverged, 74 I/O";
+
+pub(super) const FETCH_HELP: &str = "\
+Your own git fetches into a temporary repository; what came is verified there and compared with what
+is here, and only then imported.
+
+Examples:
+  waybill ledger fetch goal-42
+  waybill ledger fetch goal-42 --remote ../other-clone
+
+Exit codes: 0 fetched (or nothing new), 1 no such run there, 2 it does not hold, or what is here is
+ahead (anchor instead), 3 diverged, 74 I/O";
+
+pub(super) const PUSH_HELP: &str = "\
+Example:
+  waybill ledger push goal-42 --remote origin
+
+Exit codes: 0 pushed (or there already), 1 no anchor here, 2 an anchor does not hold, or the remote is
+ahead (fetch first), 3 diverged, 74 I/O";
+
+pub(super) const RUNS_HELP: &str = "\
+Ledgers here are replayed; of anchors the claims are read ('verify --anchored' checks one).
+
+Examples:
+  waybill ledger runs
+  waybill ledger runs --remote origin --json
+
+Exit codes: 0 listed, 74 I/O";
+
+pub(super) const DIFF_HELP: &str = "\
+Nothing is ever merged or deleted: the lineage that is not kept goes to refs/waybill/aside/RUN/HEAD, or
+to .aside-HEAD beside the ledger, and the audit log says so.
+
+Examples:
+  waybill ledger diff goal-42
+  waybill ledger diff goal-42 --keep anchored
+
+Exit codes: 0 the same, one ahead, or settled; 1 no such run or anchor, 2 one of them does not hold,
+3 diverged, 64 nothing to settle, 74 I/O";
+
+pub(super) const GC_HELP: &str = "\
+The tree stays the same; earlier anchors are let go, so that 'git gc' can drop them.
+
+Example:
+  waybill ledger gc goal-42 && git gc --prune=now
+
+Exit codes: 0 done (or it was one commit already), 1 no anchor, 2 it does not hold, 74 I/O";
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(in super::super) enum Lineage {
+    /// The ledger here
+    Local,
+    /// The anchored one
+    Anchored,
+}
+
+/// The project, and the repository that it is in.
+fn places(global: &Global) -> Result<(Project, Store), Failure> {
+    let project = global.project()?;
+    match Store::discover(project.root())? {
+        Some(store) => Ok((project, store)),
+        None => Err(anchoring::Error::NoRepository.into()),
+    }
+}
+
+fn waiting(run: &RunId) -> impl Fn(&str) + use<'_> {
+    move |holder: &str| out::say(&format!("waiting for the lock of run {run}, held by {holder}"))
+}
+
+/// Shows a result: a line for people, an object for programs.
+fn tell(global: &Global, text: &str, members: Vec<(&str, Value)>) -> Result<Exit, Failure> {
+    match global.form() {
+        Form::Quiet => {}
+        Form::Json => put_line(&Value::from(Object::of(members)))?,
+        Form::Text => super::super::put(format!("{text}\n").as_bytes())?,
+    }
+    Ok(Exit::Done)
+}
+
+pub(super) fn anchor(global: &Global, run: &RunId) -> Result<Exit, Failure> {
+    let (project, store) = places(global)?;
+    let made = anchoring::anchor(&project, &store, &KeyFile::of_environment(), run, Moment::now())?;
+    if let Some(path) = made.mirrored.as_ref().and_then(|recorded| recorded.key_made.as_ref()) {
+        out::say(&format!("made the HMAC key {} for the audit log: keep a copy of it", path.display()));
+    }
+    let verb = if made.moved { "anchored" } else { "anchored already" };
+    let text = format!(
+        "{verb}: run {run}, {} entries, head {}\ncommit {} (tree {}), {} blobs written",
+        made.entries, made.head, made.commit, made.tree, made.blobs_written
+    );
+    tell(
+        global,
+        &text,
+        vec![
+            ("run_id", Value::from(run.as_str())),
+            ("ref", Value::from(anchor_ref(run))),
+            ("commit", Value::from(made.commit.to_hex())),
+            ("tree", Value::from(made.tree.to_hex())),
+            ("head_hash", Value::from(made.head.to_hex())),
+            ("entries", Value::from(made.entries)),
+            ("chunks", Value::from(made.chunks)),
+            ("blobs_written", Value::from(made.blobs_written)),
+            ("moved", Value::from(made.moved)),
+            ("mirrored", Value::from(made.mirrored.is_some())),
+        ],
+    )
+}
+
+pub(super) fn fetch(global: &Global, run: &RunId, remote: &str) -> Result<Exit, Failure> {
+    let (project, store) = places(global)?;
+    let fetched = anchoring::fetch(&project, &store, run, remote, waiting(run))?;
+    let action = match fetched.materialized {
+        Materialized::Unchanged => "unchanged",
+        Materialized::Created => "created",
+        Materialized::FastForwarded(_) => "fast-forwarded",
+    };
+    let state = &fetched.anchor.chain.state;
+    let text = format!("{action}: run {run}, {} entries, head {}", state.entries, state.head);
+    tell(
+        global,
+        &text,
+        vec![
+            ("run_id", Value::from(run.as_str())),
+            ("action", Value::from(action)),
+            ("entries", Value::from(state.entries)),
+            ("head_hash", Value::from(state.head.to_hex())),
+            ("commit", Value::from(fetched.anchor.commit.to_hex())),
+        ],
+    )
+}
+
+pub(super) fn push(global: &Global, run: &RunId, remote: &str) -> Result<Exit, Failure> {
+    let (_, store) = places(global)?;
+    let (commit, pushed) = anchoring::push(&store, run, remote)?;
+    let action = match pushed {
+        Pushed::UpToDate => "there already",
+        Pushed::Moved => "pushed",
+    };
+    let text = format!("{action}: run {run}, commit {commit}, {}", anchor_ref(run));
+    tell(
+        global,
+        &text,
+        vec![
+            ("run_id", Value::from(run.as_str())),
+            ("action", Value::from(action)),
+            ("commit", Value::from(commit.to_hex())),
+            ("ref", Value::from(anchor_ref(run))),
+        ],
+    )
+}
+
+pub(super) fn gc(global: &Global, run: &RunId) -> Result<Exit, Failure> {
+    let (_, store) = places(global)?;
+    let squashed = anchoring::gc(&store, run, Moment::now())?;
+    let text = match squashed.commits_before {
+        0 | 1 => format!("run {run} has one anchor: nothing to let go"),
+        count => format!("run {run}: {count} anchors are one now, commit {}", squashed.commit),
+    };
+    tell(
+        global,
+        &text,
+        vec![
+            ("run_id", Value::from(run.as_str())),
+            ("commit", Value::from(squashed.commit.to_hex())),
+            ("commits_before", Value::from(squashed.commits_before)),
+        ],
+    )
+}
+
+/// `ledger verify RUN --anchored`.
+pub(super) fn verify(
+    global: &Global,
+    run: &RunId,
+    expected_commit: Option<&str>,
+    remote: Option<&str>,
+    expect: &ExpectArgs,
+) -> Result<Exit, Failure> {
+    let (_, store) = places(global)?;
+    let expected =
+        match expected_commit {
+            None => None,
+            Some(text) => Some(ObjectId::from_hex(text.as_bytes()).ok_or_else(|| {
+                Failure::usage("--expected-commit: a commit's id has 40 lowercase hex digits")
+            })?),
+        };
+    let here = store.reference(&anchor_ref(run))?;
+    let there = match remote {
+        Some(remote) => match network::remote_anchor(&store, remote, run)? {
+            Some(commit) => Some(commit),
+            None => {
+                let remote = Some(remote.to_owned());
+                return Err(anchoring::Error::NoAnchor { run: run.clone(), remote }.into());
+            }
+        },
+        None => None,
+    };
+    let Some(commit) = here else {
+        return Err(anchoring::Error::NoAnchor { run: run.clone(), remote: None }.into());
+    };
+    let known = expect.expect();
+    let expect_anchor = Expect { commit: expected.or(there), head: known.head, contains: known.contains };
+    let mut report = anchoring::report_anchor(&store, run, commit, expect_anchor, |_, _| {})?;
+    expect.require(&mut report);
+    show(global, &report)
+}
+
+/// The check of a ledger against the run's anchor here, or at a remote, and what it makes of the
+/// verdict.
+pub(in super::super) fn anchored_check(
+    project: &Project,
+    run: &RunId,
+    remote: Option<&str>,
+) -> Result<Option<(Check, Option<Verdict>, Voucher)>, Failure> {
+    const ID: &str = "ledger.anchored";
+    let Some(store) = Store::discover(project.root())? else {
+        return match remote {
+            Some(_) => Err(anchoring::Error::NoRepository.into()),
+            None => Ok(None),
+        };
+    };
+    let (anchor, voucher, whose) = match remote {
+        Some(remote) => {
+            let Some(quarantine) = network::fetch(&store, remote, run)? else {
+                let remote = Some(remote.to_owned());
+                return Err(anchoring::Error::NoAnchor { run: run.clone(), remote }.into());
+            };
+            let read = anchoring::read_anchor(&quarantine.store, run, quarantine.commit, Some(remote));
+            (read, Voucher::Outside, format!("the anchor at {}", escape(remote)))
+        }
+        None => match store.reference(&anchor_ref(run)) {
+            Ok(None) => return Ok(None),
+            Ok(Some(commit)) => {
+                let read = anchoring::read_anchor(&store, run, commit, None);
+                (read, Voucher::None, String::from("the anchor here"))
+            }
+            Err(error) => {
+                let sentence = format!("the anchor here can't be read: {error}");
+                return Ok(Some((Check::new(ID, Status::NotChecked, sentence), None, Voucher::None)));
+            }
+        },
+    };
+    let fail = |sentence: String, verdict| {
+        Ok(Some((Check::new(ID, Status::Fail, sentence), Some(verdict), Voucher::None)))
+    };
+    let anchor = match anchor {
+        Ok(anchor) => anchor,
+        Err(error @ anchoring::Error::BadAnchor { .. }) => return fail(error.to_string(), Verdict::Failed),
+        Err(error) => return Err(error.into()),
+    };
+    let Some(ours) = anchoring::local(project, run).ok().flatten() else { return Ok(None) };
+    let count = anchor.chain.stamps.len();
+    let pass = |sentence: String| Ok(Some((Check::new(ID, Status::Pass, sentence), None, voucher)));
+    match compare(&ours.chain.stamps, &anchor.chain.stamps) {
+        Comparison::Identical => pass(format!("{whose} holds the same {count} entries")),
+        Comparison::LocalAhead(more) => {
+            pass(format!("{whose} holds its first {count} entries; {more} more are not anchored yet"))
+        }
+        Comparison::RemoteAhead(more) => fail(
+            format!("{whose} holds {count} entries, {more} more than the ledger: its end is missing here"),
+            Verdict::Failed,
+        ),
+        Comparison::Diverged { entry, .. } => fail(
+            format!(
+                "diverged at entry {entry}: the head here is {}, that of {whose} is {}",
+                ours.chain.head(),
+                anchor.chain.head()
+            ),
+            Verdict::Diverged,
+        ),
+        Comparison::UnhashedFieldsDiffer { entry } => fail(
+            format!("`ts` or `redactions` of entry {entry} differ from {whose}: one of them was edited"),
+            Verdict::Failed,
+        ),
+    }
+}
+
+/// Adds the check against the anchor to a report on a run's ledger.
+pub(in super::super) fn add_anchored(
+    report: &mut Report,
+    project: &Project,
+    run: &RunId,
+    remote: Option<&str>,
+) -> Result<(), Failure> {
+    let Some((check, verdict, voucher)) = anchored_check(project, run, remote)? else { return Ok(()) };
+    if voucher == Voucher::Outside && report.verdict == Verdict::Consistent {
+        report.verdict = Verdict::Verified;
+        report.summary = format!("the entries hold, and {}", check.sentence);
+    }
+    if let Some(verdict) = verdict.filter(|verdict| verdict.badness() > report.verdict.badness()) {
+        report.verdict = verdict;
+        report.summary = check.sentence.clone();
+    }
+    if check.status == Status::NotChecked && report.verdict.badness() < Verdict::Incomplete.badness() {
+        report.verdict = Verdict::Incomplete;
+    }
+    report.checks.push(check);
+    Ok(())
+}
+
+pub(super) fn diff(global: &Global, run: &RunId, keep: Option<Lineage>) -> Result<Exit, Failure> {
+    let (project, store) = places(global)?;
+    if let Some(lineage) = keep {
+        let which = match lineage {
+            Lineage::Local => Keep::Local,
+            Lineage::Anchored => Keep::Anchored,
+        };
+        let key = KeyFile::of_environment();
+        let kept = anchoring::keep(&project, &store, &key, run, which, Moment::now(), waiting(run))?;
+        let name = if which == Keep::Local { "local" } else { "anchored" };
+        let text = format!(
+            "kept the {name} lineage of run {run}; the other is now {}\nanchor {}; the audit log says so",
+            kept.aside, kept.commit
+        );
+        return tell(
+            global,
+            &text,
+            vec![
+                ("run_id", Value::from(run.as_str())),
+                ("kept", Value::from(name)),
+                ("aside", Value::from(kept.aside)),
+                ("commit", Value::from(kept.commit.to_hex())),
+            ],
+        );
+    }
+    let fork = anchoring::diff(&project, &store, run)?;
+    match global.form() {
+        Form::Json => {
+            let mut text = json::ascii_indented(&fork_document(run, &fork));
+            text.push(b'\n');
+            super::super::put(&text)?;
+        }
+        Form::Text => super::super::put(fork_text(run, &fork).as_bytes())?,
+        Form::Quiet => {}
+    }
+    Ok(match fork.comparison {
+        Comparison::Diverged { .. } => Exit::Verdict(Verdict::Diverged),
+        Comparison::UnhashedFieldsDiffer { .. } => Exit::Failed,
+        _ => Exit::Done,
+    })
+}
+
+const fn comparison_name(comparison: &Comparison) -> &'static str {
+    match comparison {
+        Comparison::Identical => "identical",
+        Comparison::LocalAhead(_) => "local_ahead",
+        Comparison::RemoteAhead(_) => "anchor_ahead",
+        Comparison::Diverged { .. } => "diverged",
+        Comparison::UnhashedFieldsDiffer { .. } => "unhashed_fields_differ",
+    }
+}
+
+fn fork_document(run: &RunId, fork: &Fork) -> Value {
+    let side = |entries: &[Side]| {
+        let rows = entries.iter().map(|side| {
+            Value::from(Object::of([
+                ("entry", Value::from(u64::try_from(side.entry).unwrap_or(0))),
+                ("entry_hash", Value::from(side.entry_hash.as_str())),
+                ("kind", Value::from(side.kind.as_str())),
+                ("task_id", Value::from(side.task_id.as_str())),
+                ("payload", json::parse(side.payload.as_bytes()).unwrap_or(Value::Null)),
+                ("ts", json::parse(side.ts.as_bytes()).unwrap_or(Value::Null)),
+            ]))
+        });
+        Value::from(rows.collect::<Vec<_>>())
+    };
+    Value::from(Object::of([
+        ("run_id", Value::from(run.as_str())),
+        ("comparison", Value::from(comparison_name(&fork.comparison))),
+        ("entries_in_common", Value::from(u64::try_from(fork.common).unwrap_or(0))),
+        ("local_head", Value::from(fork.heads.0.to_hex())),
+        ("anchored_head", Value::from(fork.heads.1.to_hex())),
+        ("local", side(&fork.local)),
+        ("anchored", side(&fork.anchored)),
+    ]))
+}
+
+fn fork_text(run: &RunId, fork: &Fork) -> String {
+    let mut text = match fork.comparison {
+        Comparison::Identical => format!("run {run}: the ledger and its anchor are the same\n"),
+        Comparison::LocalAhead(more) => format!("run {run}: the ledger goes on from its anchor by {more}\n"),
+        Comparison::RemoteAhead(more) => format!("run {run}: the anchor goes on from the ledger by {more}\n"),
+        Comparison::Diverged { entry, .. } => format!("run {run} DIVERGED at entry {entry}\n"),
+        Comparison::UnhashedFieldsDiffer { entry } => {
+            format!("run {run}: the same hashes, but `ts` or `redactions` differ from entry {entry} on\n")
+        }
+    };
+    text.push_str(&format!("{} entries in common\n", fork.common));
+    let shown = fork.local.len().max(fork.anchored.len());
+    if shown == 0 {
+        return text;
+    }
+    let half = (out::width().saturating_sub(3) / 2).max(18);
+    let head = |digest: Digest| digest.to_hex()[..12].to_owned();
+    let mut line = |left: &str, right: &str| {
+        let row = format!("{:<half$} | {}", cut(left, half), cut(right, half));
+        text.push_str(row.trim_end());
+        text.push('\n');
+    };
+    line("", "");
+    line(&format!("local, head {}", head(fork.heads.0)), &format!("anchored, head {}", head(fork.heads.1)));
+    for index in 0..shown.min(200) {
+        line(&side_text(fork.local.get(index)), &side_text(fork.anchored.get(index)));
+    }
+    if shown > 200 {
+        text.push_str(&format!("… and {} more lines; --json has all\n", shown - 200));
+    }
+    text
+}
+
+fn side_text(side: Option<&Side>) -> String {
+    let Some(side) = side else { return String::new() };
+    let when = side.ts.parse::<f64>().ok().and_then(super::log::timestamp);
+    let when = when.map(|at| super::log::clock_time(at) + " ").unwrap_or_default();
+    let task = if side.task_id.is_empty() { "" } else { &side.task_id };
+    let payload = if side.payload == "{}" { "" } else { &side.payload };
+    escape(&format!("{} {when}{} {task} {payload}", side.entry, side.kind)).trim_end().to_owned()
+}
+
+/// A run, as far as it is known here, anchored and at the remote.
+struct Known {
+    run: RunId,
+    local: Option<Result<(u64, Digest, [usize; 4]), String>>,
+    anchored: Option<Result<(u64, Digest), String>>,
+    commits: (Option<ObjectId>, Option<ObjectId>),
+}
+
+pub(super) fn runs(global: &Global, remote: Option<&str>) -> Result<Exit, Failure> {
+    let project = global.project()?;
+    let store = Store::discover(project.root())?;
+    if store.is_none() && remote.is_some() {
+        return Err(anchoring::Error::NoRepository.into());
+    }
+    let mut known: std::collections::BTreeMap<RunId, Known> = std::collections::BTreeMap::new();
+    let entry = |run: &RunId| Known { run: run.clone(), local: None, anchored: None, commits: (None, None) };
+    for run in project.runs()? {
+        let mut found = entry(&run);
+        found.local = Some(match super::replay(global, &run) {
+            Ok(state) => {
+                let count = |wanted| state.tasks_in(wanted).count();
+                let counts = [
+                    count(TaskState::Started),
+                    count(TaskState::Scheduled),
+                    count(TaskState::Completed),
+                    count(TaskState::Failed),
+                ];
+                Ok((state.entries, state.head, counts))
+            }
+            Err(failure) => Err(failure.message),
+        });
+        known.insert(run, found);
+    }
+    if let Some(store) = &store {
+        for (run, commit) in store.anchors()? {
+            let found = known.entry(run.clone()).or_insert_with(|| entry(&run));
+            found.anchored = Some(match commit {
+                Ok(commit) => {
+                    found.commits.0 = Some(commit);
+                    match anchoring::claimed(store, &run) {
+                        Ok(Some(claimed)) => Ok(claimed),
+                        Ok(None) => Err(String::from("the anchor can't be read: verify --anchored says why")),
+                        Err(error) => Err(error.to_string()),
+                    }
+                }
+                Err(error) => Err(error.to_string()),
+            });
+        }
+        if let Some(remote) = remote {
+            for (run, commit) in network::remote_anchors(store, remote)? {
+                known.entry(run.clone()).or_insert_with(|| entry(&run)).commits.1 = Some(commit);
+            }
+        }
+    }
+    show_runs(global, &known.into_values().collect::<Vec<_>>(), remote.is_some())
+}
+
+impl Known {
+    /// Whether ledger and anchor agree, in a word.
+    fn agreement(&self) -> &'static str {
+        match (&self.local, &self.anchored) {
+            (Some(Err(_)), _) => "damaged",
+            (_, Some(Err(_))) => "anchor unreadable",
+            (None, Some(Ok(_))) => "only anchored",
+            (Some(Ok(_)), None) => "not anchored",
+            (Some(Ok((entries, head, _))), Some(Ok((anchored, anchored_head)))) => {
+                match entries.cmp(anchored) {
+                    std::cmp::Ordering::Equal if head == anchored_head => "agree",
+                    std::cmp::Ordering::Equal => "DIVERGED",
+                    std::cmp::Ordering::Greater => "ledger ahead",
+                    std::cmp::Ordering::Less => "anchor ahead",
+                }
+            }
+            (None, None) => "only at the remote",
+        }
+    }
+
+    fn remote_agreement(&self) -> &'static str {
+        match self.commits {
+            (Some(here), Some(there)) if here == there => "same",
+            (Some(_), Some(_)) => "differs",
+            (Some(_), None) => "not there",
+            (None, Some(_)) => "only there",
+            (None, None) => "-",
+        }
+    }
+}
+
+fn show_runs(global: &Global, runs: &[Known], asked_remote: bool) -> Result<Exit, Failure> {
+    match global.form() {
+        Form::Quiet => {}
+        Form::Json => {
+            let list = runs.iter().map(|known| {
+                let chain = |entries: u64, head: Digest| {
+                    Value::from(Object::of([
+                        ("entries", Value::from(entries)),
+                        ("head_hash", Value::from(head.to_hex())),
+                    ]))
+                };
+                let reason =
+                    |reason: &String| Value::from(Object::of([("reason", Value::from(reason.as_str()))]));
+                let local = known.local.as_ref().map(|local| match local {
+                    Ok((entries, head, _)) => chain(*entries, *head),
+                    Err(message) => reason(message),
+                });
+                let anchored = known.anchored.as_ref().map(|anchored| match anchored {
+                    Ok((entries, head)) => chain(*entries, *head),
+                    Err(message) => reason(message),
+                });
+                let commit = |id: &Option<ObjectId>| Value::from(id.map(|id| id.to_hex()));
+                let mut object = Object::of([
+                    ("run_id", Value::from(known.run.as_str())),
+                    ("local", local.unwrap_or(Value::Null)),
+                    ("anchored", anchored.unwrap_or(Value::Null)),
+                    ("anchored_commit", commit(&known.commits.0)),
+                    ("agreement", Value::from(known.agreement())),
+                ]);
+                if asked_remote {
+                    object.insert("remote_commit".into(), commit(&known.commits.1));
+                    object.insert("remote".into(), Value::from(known.remote_agreement()));
+                }
+                Value::from(object)
+            });
+            let document = Object::of([("runs", Value::from(list.collect::<Vec<_>>()))]);
+            let mut text = json::ascii_indented(&Value::from(document));
+            text.push(b'\n');
+            super::super::put(&text)?;
+        }
+        Form::Text if runs.is_empty() => {
+            super::super::put(b"no runs here: 'waybill ledger open RUN' starts one\n")?;
+        }
+        Form::Text => super::super::put(runs_text(runs, asked_remote).as_bytes())?,
+    }
+    Ok(Exit::Done)
+}
+
+fn runs_text(runs: &[Known], asked_remote: bool) -> String {
+    let mut head =
+        vec!["run", "entries", "anchored", "started", "scheduled", "done", "failed", "head", "agreement"];
+    if asked_remote {
+        head.push("remote");
+    }
+    let mut rows = vec![head.into_iter().map(String::from).collect::<Vec<_>>()];
+    let mut reasons = String::new();
+    for known in runs {
+        let mut row = vec![known.run.to_string()];
+        let (entries, counts, hash) = match &known.local {
+            Some(Ok((entries, head, counts))) => {
+                (entries.to_string(), counts.map(|count| count.to_string()), head.to_hex()[..12].to_owned())
+            }
+            _ => (String::from("-"), ["-"; 4].map(String::from), String::from("-")),
+        };
+        row.push(entries);
+        row.push(match &known.anchored {
+            Some(Ok((entries, _))) => entries.to_string(),
+            _ => String::from("-"),
+        });
+        row.extend(counts);
+        row.push(hash);
+        row.push(known.agreement().to_owned());
+        if asked_remote {
+            row.push(known.remote_agreement().to_owned());
+        }
+        rows.push(row);
+        for reason in [
+            known.local.as_ref().and_then(|local| local.as_ref().err()),
+            known.anchored.as_ref().and_then(|anchored| anchored.as_ref().err()),
+        ]
+        .into_iter()
+        .flatten()
+        {
+            reasons.push_str(&format!("{}: {}\n", known.run, escape(reason)));
+        }
+    }
+    lay_out(&rows, out::width()) + &reasons
+}
