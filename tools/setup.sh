@@ -7,6 +7,11 @@
 
 . "$(dirname "$0")/env.sh"
 
+if ! command -v rustup >/dev/null; then
+    echo 'setup.sh: rustup is needed, to add targets and toolchains: get Rust by it' >&2
+    exit 69
+fi
+
 target() {
     rustup target list --installed | grep -qx "$1" && return
     say "installing the Rust target $1 ($2)"

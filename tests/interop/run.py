@@ -39,8 +39,8 @@ def main():
     found = newest_python()
     if found is None:
         loudly(
-            "there is no Python {}.{} to {}.{} (with venv) on the path or among pyenv's; install one "
-            "and run this again".format(*OLDEST, *NEWEST)
+            "there is no Python {}.{} to {}.{} (with venv) on the path or among pyenv's; "
+            "install one and run this again".format(*OLDEST, *NEWEST)
         )
         return 0
     version, executable = found

@@ -1,5 +1,7 @@
 //! Tells by content what a piece of evidence is.
 
+use crate::json;
+
 /// How many bytes from a file's start are enough to tell.
 pub const ENOUGH: u64 = 256 << 10;
 
@@ -22,12 +24,24 @@ pub enum Kind {
 /// Being told is no check.
 #[must_use]
 pub fn tell(beginning: &[u8]) -> Kind {
-    let has = |field: &[u8]| memchr::memmem::find(beginning, field).is_some();
     if beginning.iter().all(u8::is_ascii_whitespace) {
-        Kind::Empty
-    } else if has(b"\"step_hash\"") {
+        return Kind::Empty;
+    }
+    // A row's names may be written with escapes, so a whole row is read before text is searched.
+    let rows = beginning.split(|&byte| byte == b'\n').take(64);
+    for row in rows.filter_map(|line| json::parse(line).ok()) {
+        let kind = row.as_object().map(|row| by_fields(|field| row.get(field).is_some()));
+        if let Some(kind) = kind.filter(|kind| *kind != Kind::Unknown) {
+            return kind;
+        }
+    }
+    by_fields(|field| memchr::memmem::find(beginning, alloc::format!("\"{field}\"").as_bytes()).is_some())
+}
+
+fn by_fields(has: impl Fn(&str) -> bool) -> Kind {
+    if has("step_hash") {
         Kind::StepJournal
-    } else if has(b"\"entry_hash\"") && has(b"\"kind\"") && has(b"\"task_id\"") {
+    } else if has("entry_hash") && has("kind") && has("task_id") {
         Kind::Ledger
     } else {
         Kind::Unknown
@@ -43,6 +57,7 @@ mod tests {
         assert_eq!(tell(b" \n"), Kind::Empty);
         assert_eq!(tell(b"\xff\n{\"entry_hash\":\"\",\"kind\":\"\",\"task_id\":\"\"}"), Kind::Ledger);
         assert_eq!(tell(b"{\"step_hash\":\"\"}"), Kind::StepJournal);
+        assert_eq!(tell(b"{\"\\u0073tep_hash\":\"\"}"), Kind::StepJournal);
         assert_eq!(tell(b"# a readme"), Kind::Unknown);
     }
 }

@@ -40,7 +40,14 @@ impl Scrub<'_> {
 
     fn object(&mut self, object: Object, under: Under) -> Object {
         let mut scrubbed = Object::default();
+        // `{"name":"DB_PASSWORD","value":"…"}`, as container and CI settings are written.
+        let named = ["name", "key", "Name", "Key"].iter().filter_map(|key| object.get(key)?.as_str());
+        let under_value = match named.map(is_secret_name).any(|secret| secret) {
+            true => Under::SecretName,
+            false => under,
+        };
         for (key, value) in object {
+            let under = if key == *"value" || key == *"Value" { under_value } else { under };
             let name = key.as_str().unwrap_or_default();
             let value = match &value {
                 Value::String(text) => match text.as_str() {
@@ -165,6 +172,15 @@ mod tests {
             3,
         );
         check(r#"{"password":"","secret":null}"#, r#"{"password":"","secret":null}"#, 0);
+    }
+
+    #[test]
+    fn a_value_beside_a_secret_s_name_is_hidden() {
+        check(
+            r#"{"env":[{"name":"DB_PASSWORD","value":"hunter2"},{"name":"MODE","value":"fast"}]}"#,
+            r#"{"env":[{"name":"DB_PASSWORD","value":"***REDACTED***"},{"name":"MODE","value":"fast"}]}"#,
+            1,
+        );
     }
 
     #[test]

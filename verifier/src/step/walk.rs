@@ -137,7 +137,7 @@ impl StepRow {
         is("ts", |ts| matches!(ts, Value::Int(_) | Value::Float(_)), "is not a number")?;
         is("blob_refs", |refs| matches!(refs, Value::Array(_)), "is not an array")?;
         is("schema_version", |version| matches!(version.as_u64(), Some(1 | 2)), "is not 1 or 2")?;
-        hex("input_hash")?;
+        is("input_hash", |hash| matches!(hash, Value::String(_)), "is not a string")?;
         let mut covered = Object::default();
         for name in COVERED {
             covered.insert(name.into(), field(name)?.clone());

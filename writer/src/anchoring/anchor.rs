@@ -116,6 +116,15 @@ pub(super) fn anchor_entries(
     store.write(ObjectKind::Commit, &commit, &bytes)?;
     store.sync_objects()?;
     store.update(&anchor_ref(run), before.as_ref(), &commit)?;
+    // A `git gc --prune=now` at the same time may have taken what no ref named yet for rubbish.
+    let pruned = [&commit, &layout.tree_id, &layout.meta_id].iter().any(|id| !store.has(id));
+    let (_, chunks_rewritten) = write_rows(project, store, run, entries)?;
+    if pruned || chunks_rewritten > 0 {
+        store.write(ObjectKind::Blob, &layout.meta_id, &layout.meta)?;
+        store.write(ObjectKind::Tree, &layout.tree_id, &layout.tree)?;
+        store.write(ObjectKind::Commit, &commit, &bytes)?;
+        store.sync_objects()?;
+    }
     let mirrored = mirror(project, key, &layout, now)?;
     Ok(made(&layout, commit, blobs_written, true, mirrored))
 }

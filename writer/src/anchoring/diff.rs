@@ -9,13 +9,14 @@ use waybill_verifier::id::RunId;
 use waybill_verifier::json::{Object, Value};
 use waybill_verifier::ledger::Row;
 
-use super::anchor::anchor_entries;
-use super::fetch::materialize;
-use super::{Error, anchored, local, report_anchor, walk_local};
+use super::anchor::{anchor, anchor_entries};
+use super::fetch::{import, materialize};
+use super::{Anchor, Error, anchored, local, read_anchor, report_anchor, walk_local};
 use crate::audit;
 use crate::clock::Moment;
 use crate::durable;
-use crate::git::Store;
+use crate::git::network::{self, Quarantine};
+use crate::git::{Store, anchor_ref};
 use crate::lock::{Lock, Wait};
 use crate::master::KeyFile;
 use crate::project::Project;
@@ -67,16 +68,53 @@ pub struct Fork {
     pub commit: ObjectId,
 }
 
-/// Compares a run's ledger with its anchor here, and gives what each has behind their fork.
+/// The anchored lineage that a ledger is held against: the one here, or a remote's.
+#[derive(Debug)]
+pub struct Other<'a> {
+    store: &'a Store,
+    quarantine: Option<Quarantine>,
+    remote: Option<&'a str>,
+}
+
+impl<'a> Other<'a> {
+    /// The anchor here, or the one that a remote has now, fetched into a temporary repository.
+    ///
+    /// # Errors
+    ///
+    /// If the remote can't be asked, or has no anchor of the run.
+    pub fn of(store: &'a Store, run: &RunId, remote: Option<&'a str>) -> Result<Other<'a>, Error> {
+        let quarantine = match remote {
+            None => None,
+            Some(name) => Some(
+                network::fetch(store, name, run)?
+                    .ok_or_else(|| Error::NoAnchor { run: run.clone(), remote: Some(name.to_owned()) })?,
+            ),
+        };
+        Ok(Other { store, quarantine, remote })
+    }
+
+    fn store(&self) -> &Store {
+        self.quarantine.as_ref().map_or(self.store, |quarantine| &quarantine.store)
+    }
+
+    fn anchor(&self, run: &RunId) -> Result<Anchor, Error> {
+        match &self.quarantine {
+            Some(quarantine) => read_anchor(&quarantine.store, run, quarantine.commit, self.remote),
+            None => {
+                anchored(self.store, run)?.ok_or_else(|| Error::NoAnchor { run: run.clone(), remote: None })
+            }
+        }
+    }
+}
+
+/// Compares a run's ledger with an anchor, and gives what each has behind their fork.
 ///
 /// # Errors
 ///
 /// If one of them is not there or does not hold.
-pub fn diff(project: &Project, store: &Store, run: &RunId) -> Result<Fork, Error> {
+pub fn diff(project: &Project, other: &Other<'_>, run: &RunId) -> Result<Fork, Error> {
     let ours = local(project, run)?.ok_or_else(|| crate::log::Error::Absent(run.clone()))?.chain;
-    let Some(theirs) = anchored(store, run)? else {
-        return Err(Error::NoAnchor { run: run.clone(), remote: None });
-    };
+    let theirs = other.anchor(run)?;
     let comparison = compare(&ours.stamps, &theirs.chain.stamps);
     let common = match comparison {
         Comparison::Diverged { entry, .. } | Comparison::UnhashedFieldsDiffer { entry } => entry,
@@ -91,7 +129,7 @@ pub fn diff(project: &Project, store: &Store, run: &RunId) -> Result<Fork, Error
         entry += 1;
     })?;
     let mut entry = 0;
-    report_anchor(store, run, theirs.commit, Default::default(), |row, _| {
+    report_anchor(other.store(), run, theirs.commit, Default::default(), |row, _| {
         if entry >= common {
             there.push(Side::of(entry, row));
         }
@@ -134,29 +172,38 @@ pub struct Kept {
 /// If the two did not diverge, or something can't be written; nothing is ever deleted.
 pub fn keep(
     project: &Project,
-    store: &Store,
+    other: &Other<'_>,
     key: &KeyFile,
     run: &RunId,
     keep: Keep,
     now: Moment,
     waiting: impl Fn(&str),
 ) -> Result<Kept, Error> {
-    let fork = diff(project, store, run)?;
+    let store = other.store;
+    let fork = diff(project, other, run)?;
     let settles =
         matches!(fork.comparison, Comparison::Diverged { .. } | Comparison::UnhashedFieldsDiffer { .. });
     if !settles {
         return Err(Error::NotDiverged(run.clone()));
     }
+    if let Some(quarantine) = &other.quarantine {
+        import(quarantine, store)?;
+    }
+    let reference = anchor_ref(run);
+    let here = store.reference(&reference)?;
     let (aside, commit) = match keep {
         Keep::Local => {
-            let aside = format!("refs/waybill/aside/{run}/{}", fork.heads.1);
-            if store.reference(&aside)?.is_none() {
-                store.update(&aside, None, &fork.commit)?;
-            }
-            let parent = last_shared(store, run, &fork)?;
+            let aside = set_commit_aside(store, run, fork.heads.1, &fork.commit)?;
             let entries = fork.common + fork.local.len();
-            let refs = (Some(fork.commit), parent);
-            (aside, anchor_entries(project, store, key, run, now, entries, refs)?.commit)
+            let commit = match here.filter(|here| *here != fork.commit) {
+                // The ref here has the local lineage already, or an earlier part of it.
+                Some(_) => anchor(project, store, key, run, now)?.commit,
+                None => {
+                    let refs = (here, last_shared(store, run, &fork)?);
+                    anchor_entries(project, store, key, run, now, entries, refs)?.commit
+                }
+            };
+            (aside, commit)
         }
         Keep::Anchored => {
             let lock = project.ledger_lock(run);
@@ -164,6 +211,14 @@ pub fn keep(
                 let _lock = Lock::take(&lock, Wait::Yes, &waiting).map_err(crate::log::Error::from)?;
                 set_ledger_aside(project, run, fork.heads.0)?
             };
+            if let Some(here) = here.filter(|here| *here != fork.commit) {
+                if let Some(anchor) = anchored(store, run)? {
+                    set_commit_aside(store, run, anchor.chain.head(), &here)?;
+                }
+                store.update(&reference, Some(&here), &fork.commit)?;
+            } else if here.is_none() {
+                store.update(&reference, None, &fork.commit)?;
+            }
             if let Some(anchor) = anchored(store, run)? {
                 materialize(project, store, run, &anchor, &waiting)?;
             }
@@ -173,6 +228,20 @@ pub fn keep(
     let draft = settled(run, keep, &fork, &aside, now);
     let recorded = audit::record(project, key, &draft)?;
     Ok(Kept { aside, commit, recorded: Some(recorded) })
+}
+
+/// Keeps a commit under `refs/waybill/aside/<run>/<head>`.
+fn set_commit_aside(store: &Store, run: &RunId, head: Digest, commit: &ObjectId) -> Result<String, Error> {
+    let aside = aside_ref(run, head);
+    if store.reference(&aside)?.is_none() {
+        store.update(&aside, None, commit)?;
+    }
+    Ok(aside)
+}
+
+/// Where a lineage that was not kept is.
+pub(super) fn aside_ref(run: &RunId, head: Digest) -> String {
+    format!("refs/waybill/aside/{run}/{head}")
 }
 
 /// Renames the ledger's file to `.aside-<head>` beside it.

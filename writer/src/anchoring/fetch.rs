@@ -8,6 +8,7 @@ use waybill_verifier::anchor::{Found, MAX_CHUNK, MAX_COMMIT, MAX_TREE, ObjectId,
 use waybill_verifier::id::RunId;
 use waybill_verifier::ledger::Row;
 
+use super::diff::aside_ref;
 use super::{Anchor, Chain, Error, Standing, anchored, local, read_anchor, report_anchor, standing};
 use crate::durable::{self, AppendFile, Sync};
 use crate::git::network::{self, Quarantine};
@@ -81,7 +82,7 @@ pub fn fetch(
 
 /// Copies a verified anchor and all before it, parents last, so that no commit is there without
 /// what it names.
-fn import(quarantine: &Quarantine, store: &Store) -> Result<(), Error> {
+pub(super) fn import(quarantine: &Quarantine, store: &Store) -> Result<(), Error> {
     let mut commits = Vec::new();
     let mut next = Some(quarantine.commit);
     while let Some(id) = next.filter(|id| !store.has(id)) {
@@ -245,11 +246,23 @@ pub fn push(store: &Store, run: &RunId, remote: &str) -> Result<(ObjectId, Pushe
             return Err(Error::NoAnchor { run: run.clone(), remote: Some(remote.to_owned()) });
         };
         let theirs = read_anchor(&quarantine.store, run, quarantine.commit, Some(remote))?;
-        if let Standing::AnchorAhead(more) = standing(run, &ours.chain, &theirs.chain)? {
-            let local = ours.chain.stamps.len();
-            return Err(Error::Behind { run: run.clone(), local, anchored: local + more });
+        match standing(run, &ours.chain, &theirs.chain) {
+            Ok(Standing::AnchorAhead(more)) => {
+                let local = ours.chain.stamps.len();
+                return Err(Error::Behind { run: run.clone(), local, anchored: local + more });
+            }
+            Ok(Standing::Same | Standing::LocalAhead(_)) => {
+                network::push(store, remote, run, Some(&quarantine.commit), &ours.commit)?;
+            }
+            // What `diff --keep` set aside here goes there, too, before its place is taken.
+            Err(error) => {
+                let aside = aside_ref(run, theirs.chain.head());
+                if store.reference(&aside)? != Some(theirs.commit) {
+                    return Err(error);
+                }
+                network::push_settled(store, remote, run, &aside, &theirs.commit, &ours.commit)?;
+            }
         }
-        network::push(store, remote, run, Some(&quarantine.commit), &ours.commit)?;
     } else {
         network::push(store, remote, run, None, &ours.commit)?;
     }

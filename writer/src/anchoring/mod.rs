@@ -30,7 +30,7 @@ use crate::project::Project;
 use crate::read;
 
 pub use anchor::{Anchored, Squashed, anchor, gc};
-pub use diff::{Fork, Keep, Kept, Side, diff, keep};
+pub use diff::{Fork, Keep, Kept, Other, Side, diff, keep};
 pub use fetch::{Fetched, Materialized, Pushed, fetch, push};
 pub use resume::{Projection, Resumed, Signal, project as project_resume, resume};
 

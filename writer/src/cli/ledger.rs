@@ -159,6 +159,9 @@ pub(super) enum Command {
         /// Keep this one, and set the other aside
         #[arg(long, value_enum)]
         keep: Option<anchors::Lineage>,
+        /// Hold the ledger against this remote's anchor instead of the one here
+        #[arg(long, value_name = "NAME")]
+        remote: Option<String>,
     },
     /// Replace a run's anchors by one commit of the same tree
     #[command(after_help = anchors::GC_HELP)]
@@ -252,7 +255,7 @@ pub(super) fn run(global: &Global, command: &Command) -> Result<Exit, Failure> {
         Command::Push { run, remote } => anchors::push(global, run, remote),
         Command::Resume { run, dry_run, no_wait } => resume::run(global, run, *dry_run, *no_wait),
         Command::Runs { remote } => anchors::runs(global, remote.as_deref()),
-        Command::Diff { run, keep } => anchors::diff(global, run, *keep),
+        Command::Diff { run, keep, remote } => anchors::diff(global, run, *keep, remote.as_deref()),
         Command::Gc { run } => anchors::gc(global, run),
         Command::Repair { run, from_line, accept_loss, no_wait } => {
             let loss = if *accept_loss { ledger_log::Loss::Accept } else { ledger_log::Loss::Refuse };

@@ -10,7 +10,9 @@ use waybill_verifier::json::{self, MAX_DEPTH, Object, Value};
 
 use super::exit::{Exit, Failure};
 use super::out;
+use crate::anchoring;
 use crate::durable::{Sync, open_regular};
+use crate::git::Store;
 use crate::lock::Wait;
 use crate::log::{Ledger, Missing, Recorded, Transition};
 use crate::project::Project;
@@ -29,6 +31,9 @@ pub(super) struct Options {
     /// Fail with code 75 if another process records this run
     #[arg(long)]
     no_wait: bool,
+    /// Go on although the anchor here knows more entries than the ledger
+    #[arg(long)]
+    accept_loss: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
@@ -73,6 +78,7 @@ impl Options {
         let waiting =
             |holder: &str| out::say(&format!("waiting for the lock of run {run}, held by {holder}"));
         let ledger = Ledger::open(project, run, missing, self.wait(), waiting)?;
+        self.check_loss(project, run, &ledger)?;
         if let Some(torn) = ledger.set_aside() {
             out::say(&format!(
                 "entry {} was being written when a crash came, and was never acknowledged: its {} bytes \
@@ -83,6 +89,29 @@ impl Options {
             ));
         }
         Ok(ledger)
+    }
+}
+
+impl Options {
+    /// An anchor that knows more entries than the ledger is no crash: something is missing here.
+    fn check_loss(&self, project: &Project, run: &RunId, ledger: &Ledger) -> Result<(), Failure> {
+        // Recording needs no repository, so one that can't be used does not stop it.
+        let Ok(Some(store)) = Store::discover(project.root()) else { return Ok(()) };
+        let Ok(Some((anchored, _))) = anchoring::claimed(&store, run) else { return Ok(()) };
+        if anchored <= ledger.entries() {
+            return Ok(());
+        }
+        let lost = format!(
+            "the anchor of run {run} knows {anchored} entries, the ledger here has {}: the rest is missing",
+            ledger.entries()
+        );
+        if self.accept_loss {
+            out::say(&format!("{lost}; going on all the same"));
+            return Ok(());
+        }
+        let advice =
+            "'waybill ledger resume' takes them over; --accept-loss goes on without them, as another lineage";
+        Err(Failure { exit: Exit::Failed, message: format!("{lost}; {advice}") })
     }
 }
 

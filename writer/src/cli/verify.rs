@@ -160,7 +160,11 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<Exit, Failure> {
     }
     let mut reports = Vec::new();
     for subject in &subjects {
-        reports.push(check(subject, &args.expect)?);
+        let mut report = check(subject, &args.expect)?;
+        if let Some(run) = &subject.run {
+            super::ledger::add_anchored(&mut report, &global.project()?, run, None)?;
+        }
+        reports.push(report);
     }
     let mut report = match <[Report; 1]>::try_from(reports) {
         Ok([report]) => report,

@@ -103,6 +103,9 @@ impl From<durable::Error> for Error {
     }
 }
 
+/// A run that has an anchor ref, and the commit that it names or why it can't be read.
+pub type Listed = (RunId, Result<ObjectId, Error>);
+
 /// A repository.
 pub struct Store {
     repository: gix::Repository,
@@ -208,7 +211,7 @@ impl Store {
     /// # Errors
     ///
     /// If refs can't be listed at all.
-    pub fn anchors(&self) -> Result<Vec<(RunId, Result<ObjectId, Error>)>, Error> {
+    pub fn anchors(&self) -> Result<Vec<Listed>, Error> {
         let failed = |error: &dyn std::error::Error| Error::Failed {
             action: "can't list",
             what: REF_PREFIX.to_owned(),

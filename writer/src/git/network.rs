@@ -138,6 +138,32 @@ pub fn push(
     run_git("push", &mut command).map(drop)
 }
 
+/// Replaces a remote's lineage that was set aside here: it goes to `aside` there, in the same
+/// push.
+///
+/// # Errors
+///
+/// As [`push`]; then neither is done.
+pub fn push_settled(
+    store: &Store,
+    remote: &str,
+    run: &RunId,
+    aside: &str,
+    theirs: &ObjectId,
+    ours: &ObjectId,
+) -> Result<(), Error> {
+    let reference = anchor_ref(run);
+    let mut command = git(store.work_folder());
+    command
+        .args(["push", "--porcelain", "--atomic", "--no-follow-tags", "--recurse-submodules=no"])
+        .arg(format!("--force-with-lease={reference}:{theirs}"))
+        .arg("--")
+        .arg(named(remote)?)
+        .arg(format!("{theirs}:{aside}"))
+        .arg(format!("+{ours}:{reference}"));
+    run_git("push", &mut command).map(drop)
+}
+
 /// A remote's name or address, which must not be taken for an option or a command.
 fn named(remote: &str) -> Result<&str, Error> {
     if remote.is_empty()

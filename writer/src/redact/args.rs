@@ -1,4 +1,5 @@
-//! Secrets in a command line that only its words' order tells: `--password hunter2`, `curl -u user:pass`, `sshpass -p x`.
+//! Secrets in a command line that only its words' order tells: `--password hunter2`, `curl -u
+//! user:pass`, `sshpass -p x`.
 
 use std::ops::Range;
 
@@ -158,7 +159,8 @@ impl<'w> Reader<'w> {
     }
 }
 
-/// The kind and value's place of `NAME=value`, `--name=value`, `-Dname=value`, `--from-literal=name=value`.
+/// The kind and value's place of `NAME=value`, `--name=value`, `-Dname=value`,
+/// `--from-literal=name=value`.
 fn assignment(word: &[u8]) -> Option<(Noun, usize)> {
     let mut start = 0;
     for _ in 0..3 {

@@ -1,9 +1,9 @@
-//! Values beside a name that means a secret: `password=…` in a shell, INI, JSON (also escaped inside a string), YAML,
-//! XML, a URL's query, a header or a flag.
+//! Values beside a name that means a secret: `password=…` in a shell, INI, JSON (also escaped inside a
+//! string), YAML, XML, a URL's query, a header or a flag.
 //!
-//! A needle is a part of such a name (`pass`, `token`, `key`). Around it the whole name is read and judged, then
-//! what separates it from a value; `extent` and `header` read the value. A name is judged only if a separator is there,
-//! as most such words are prose.
+//! A needle is a part of such a name (`pass`, `token`, `key`). Around it the whole name is read and
+//! judged, then what separates it from a value; `extent` and `header` read the value. A name is judged
+//! only if a separator is there, as most such words are prose.
 
 use std::ops::Range;
 
@@ -148,7 +148,8 @@ pub(super) fn separator(scan: &Scan<'_>, name: &Range<usize>) -> Option<(Separat
     Some((separator, quoted, if scan.quote(next).is_some() { next } else { value }))
 }
 
-/// The value of `--password x`, `["--password", "x"]`, `ENV PASSWORD x`, `password 'x'` and `login u password x`.
+/// The value of `--password x`, `["--password", "x"]`, `ENV PASSWORD x`, `password 'x'` and `login u
+/// password x`.
 fn blank(scan: &Scan<'_>, name: &Range<usize>, quoted: bool, at: usize) -> Option<usize> {
     let flag = scan.byte(name.start) == Some(b'-');
     let value = scan.skip_blanks(at);

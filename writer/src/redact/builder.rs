@@ -1,4 +1,5 @@
-//! What a scrubber is made of: built-in rules, the home folder, secrets from the environment, the user's patterns.
+//! What a scrubber is made of: built-in rules, the home folder, secrets from the environment, the
+//! user's patterns.
 
 use std::fmt;
 
@@ -31,7 +32,8 @@ impl Builder {
         Self { needles, patterns: Vec::new(), home: None, literals: Vec::new() }
     }
 
-    /// The home folder, which becomes `~` where it stands whole: `/home/ann` and `/home/ann/x`, not `/home/anna`.
+    /// The home folder, which becomes `~` where it stands whole: `/home/ann` and `/home/ann/x`, not
+    /// `/home/anna`.
     ///
     /// An empty, relative or one-letter path, and `/`, are left out.
     #[must_use]
@@ -43,13 +45,14 @@ impl Builder {
         self
     }
 
-    /// Environment variables: the values of those named like secrets are redacted wherever they occur, and so is
-    /// the password of a URL in any of them.
+    /// Environment variables: the values of those named like secrets are redacted wherever they occur,
+    /// and so is the password of a URL in any of them.
     ///
-    /// A name counts if [`is_secret_name`](super::is_secret_name) says so, or if it ends in `_KEY`, `_PAT`, `_AUTH` or the
-    /// like. A value is left out if it is shorter than 6 bytes, a number of up to 8 digits, a path, a yes or no, one
-    /// letter again and again, a reference (`${X}`), or a word that settings often have (`production`): redacting these would
-    /// hide other text and protect nothing. A value is also found as JSON and as a URL would escape it.
+    /// A name counts if [`is_secret_name`](super::is_secret_name) says so, or if it ends in `_KEY`,
+    /// `_PAT`, `_AUTH` or the like. A value is left out if it is shorter than 6 bytes, a number of up
+    /// to 8 digits, a path, a yes or no, one letter again and again, a reference (`${X}`), or a word
+    /// that settings often have (`production`): redacting these would hide other text and protect
+    /// nothing. A value is also found as JSON and as a URL would escape it.
     #[must_use]
     pub fn env(mut self, variables: impl IntoIterator<Item = (String, String)>) -> Self {
         for (name, value) in variables {
@@ -67,12 +70,13 @@ impl Builder {
         self
     }
 
-    /// A pattern in the `regex` crate's syntax: whatever it matches, whole, is redacted; its groups mean nothing.
+    /// A pattern in the `regex` crate's syntax: whatever it matches, whole, is redacted; its groups
+    /// mean nothing.
     ///
     /// # Errors
     ///
-    /// If it can't be read, compiles to too much, or matches the empty string. The error says which pattern, counted
-    /// from 1, and never repeats it, as a pattern may hold a secret itself.
+    /// If it can't be read, compiles to too much, or matches the empty string. The error says which
+    /// pattern, counted from 1, and never repeats it, as a pattern may hold a secret itself.
     pub fn pattern(mut self, pattern: &str) -> Result<Self, PatternError> {
         let number = self.patterns.len() + 1;
         let regex = Regex::new(pattern).map_err(|error| PatternError { number, reason: reason(&error) })?;
@@ -195,7 +199,8 @@ fn is_env_secret(name: &str) -> bool {
     ends.iter().any(|end| name.ends_with(end)) && !public.iter().any(|end| name.ends_with(end))
 }
 
-/// A variable such as `PWD` or `TLS_KEY` often names a file; a key of AWS may begin with a slash, but has 40 letters.
+/// A variable such as `PWD` or `TLS_KEY` often names a file; a key of AWS may begin with a slash, but
+/// has 40 letters.
 fn is_file(value: &str) -> bool {
     let base64 = value.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'='));
     let rooted = ["/", "./", "../", "~/"].iter().any(|root| value.starts_with(root));

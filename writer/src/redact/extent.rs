@@ -1,9 +1,9 @@
 //! Where the value under a secret's name begins and ends.
 //!
-//! A quoted value is taken whole, whatever level of escaping its quotes have. An unquoted one ends at white space, or at
-//! a separator behind which another name, a quote or nothing follows: `a&b;c` is one password, `a&user=b` is not. Prose has
-//! colons too (`invalid token: expected a comma`): there a value of letters only counts when it is all there is on a
-//! line that begins with the name.
+//! A quoted value is taken whole, whatever level of escaping its quotes have. An unquoted one ends at
+//! white space, or at a separator behind which another name, a quote or nothing follows: `a&b;c` is one
+//! password, `a&user=b` is not. Prose has colons too (`invalid token: expected a comma`): there a value
+//! of letters only counts when it is all there is on a line that begins with the name.
 
 use std::ops::Range;
 
@@ -58,7 +58,8 @@ pub(super) fn redact(scan: &mut Scan<'_>, name: &Name, value: Range<usize>) -> u
     end
 }
 
-/// Passes over a type (`: str =`), an anchor or tag of YAML (`&a`, `!!str`), brackets and wrappers (`Some("x")`).
+/// Passes over a type (`: str =`), an anchor or tag of YAML (`&a`, `!!str`), brackets and wrappers
+/// (`Some("x")`).
 fn beginning(scan: &Scan<'_>, name: &Name, mut at: usize) -> usize {
     if name.separator == Separator::Colon && !name.quoted {
         at = typed(scan, at).unwrap_or(at);
@@ -191,7 +192,8 @@ fn reference_end(scan: &Scan<'_>, at: usize) -> Option<usize> {
     line.windows(close.len()).position(|window| window == *close).map(|length| at + length + close.len())
 }
 
-/// A value behind a colon is no prose: it isn't letters only, or it is alone on a line that the name begins.
+/// A value behind a colon is no prose: it isn't letters only, or it is alone on a line that the name
+/// begins.
 fn stands_out(scan: &Scan<'_>, name: &Name, value: Range<usize>) -> bool {
     let letters = |byte: &u8| byte.is_ascii_alphabetic() || b"_'/&".contains(byte);
     if name.quoted || !scan.text[value.clone()].iter().all(letters) {

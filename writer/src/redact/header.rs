@@ -1,4 +1,5 @@
-//! Values whose form their name tells: `Authorization:` and `Cookie:` headers, signatures in a query, SQL, Docker's logins.
+//! Values whose form their name tells: `Authorization:` and `Cookie:` headers, signatures in a query,
+//! SQL, Docker's logins.
 
 use std::ops::Range;
 
@@ -50,7 +51,8 @@ pub(super) fn find(scan: &mut Scan<'_>, name: &Name, at: usize) -> usize {
     redact(scan, name, start..run)
 }
 
-/// Where a header ends: at the quote that encloses it, or with its line. Parameters have quotes of their own.
+/// Where a header ends: at the quote that encloses it, or with its line. Parameters have quotes of
+/// their own.
 fn header_end(scan: &Scan<'_>, name: &Name, at: usize) -> usize {
     let enclosing = scan.before(name.range.start).filter(|byte| b"\"'`".contains(byte));
     let is_quote = |byte: u8| match enclosing {

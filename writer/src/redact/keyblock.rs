@@ -1,7 +1,8 @@
-//! Private keys: PEM and OpenPGP blocks, on many lines, on one, or with escaped line ends; PuTTY's lines.
+//! Private keys: PEM and OpenPGP blocks, on many lines, on one, or with escaped line ends; PuTTY's
+//! lines.
 //!
-//! A whole block goes, its first and last line too. When the other end is missing, because a log was cut, what reads as
-//! base64 next to the end that is there goes.
+//! A whole block goes, its first and last line too. When the other end is missing, because a log was
+//! cut, what reads as base64 next to the end that is there goes.
 
 use std::ops::Range;
 

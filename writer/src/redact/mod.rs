@@ -1,6 +1,7 @@
 //! Scrubs secrets from everything recorded, before it is hashed or written.
 //!
-//! What is hashed can't be taken back, so a secret must be gone before that. Five kinds of knowledge find it:
+//! What is hashed can't be taken back, so a secret must be gone before that. Five kinds of knowledge
+//! find it:
 //!
 //! | module | what it knows |
 //! | --- | --- |
@@ -10,15 +11,17 @@
 //! | `keyblock` | private key blocks, whole, escaped or cut off |
 //! | `args` | command lines, where a word's place tells what it is |
 //!
-//! To these come the values of the environment's secret variables, word for word, and the user's own patterns. Each span found
-//! is replaced by [`MARKER`] whole: no part of it, no length, no hash is kept. `$HOME` becomes `~`.
+//! To these come the values of the environment's secret variables, word for word, and the user's own
+//! patterns. Each span found is replaced by [`MARKER`] whole: no part of it, no length, no hash is
+//! kept. `$HOME` becomes `~`.
 //!
-//! Scrubbing is stable: what comes out passes unchanged, so an entry that is recorded again keeps its bytes. It takes time
-//! linear in the text, and the text may be any bytes.
+//! Scrubbing is stable: what comes out passes unchanged, so an entry that is recorded again keeps its
+//! bytes. It takes time linear in the text, and the text may be any bytes.
 //!
-//! It does not prove that a text is free of secrets. A password in plain prose ("it is hunter2"), a token of a provider that
-//! gave it no shape and no name beside it, or a secret encoded again (base64 of a password) passes. Hashes, UUIDs, digests,
-//! public keys and paths are left alone on purpose: they are what a ledger is about.
+//! It does not prove that a text is free of secrets. A password in plain prose ("it is hunter2"), a
+//! token of a provider that gave it no shape and no name beside it, or a secret encoded again (base64
+//! of a password) passes. Hashes, UUIDs, digests, public keys and paths are left alone on purpose: they
+//! are what a ledger is about.
 
 mod args;
 mod assign;
@@ -49,7 +52,8 @@ use self::scan::Scan;
 /// What stands where a secret was.
 pub const MARKER: &str = "***REDACTED***";
 
-/// More rounds than any text needs to come to rest; a user's pattern that feeds on its own output ends here.
+/// More rounds than any text needs to come to rest; a user's pattern that feeds on its own output ends
+/// here.
 const ROUNDS: usize = 16;
 
 /// Finds secrets and takes them out.
@@ -74,7 +78,8 @@ impl Scrubber {
         Builder::new()
     }
 
-    /// The text without secrets, and how many were replaced. A home folder that became `~` doesn't count.
+    /// The text without secrets, and how many were replaced. A home folder that became `~` doesn't
+    /// count.
     #[must_use]
     pub fn scrub<'a>(&self, text: &'a str) -> (Cow<'a, str>, u64) {
         match self.scrub_bytes(text.as_bytes()) {
@@ -88,7 +93,8 @@ impl Scrubber {
         }
     }
 
-    /// [`Self::scrub`] over bytes that need not be UTF-8, such as a console's or WTF-8 with lone surrogates.
+    /// [`Self::scrub`] over bytes that need not be UTF-8, such as a console's or WTF-8 with lone
+    /// surrogates.
     #[must_use]
     pub fn scrub_bytes<'a>(&self, text: &'a [u8]) -> (Cow<'a, [u8]>, u64) {
         let mut text = Cow::Borrowed(text);
@@ -108,8 +114,9 @@ impl Scrubber {
         (text, count)
     }
 
-    /// A command line without secrets, those included that are split over two arguments: `--password hunter2`,
-    /// `-H "Authorization: Bearer x"`, `curl -u user:pass`, `sshpass -p x`; and how many were replaced.
+    /// A command line without secrets, those included that are split over two arguments: `--password
+    /// hunter2`, `-H "Authorization: Bearer x"`, `curl -u user:pass`, `sshpass -p x`; and how many were
+    /// replaced.
     #[must_use]
     pub fn scrub_args(&self, args: &[String]) -> (Vec<String>, u64) {
         let mut args = args.to_vec();
@@ -126,12 +133,12 @@ impl Scrubber {
         (args, count)
     }
 
-    /// Says whether a string value under this key is to be replaced whole: the key's name means a secret, and the value
-    /// isn't empty, a mask, a reference (`${TOKEN}`), a type or yes or no, a number below 1000, already redacted, or,
-    /// unless the key is a password's, the path of a file.
+    /// Says whether a string value under this key is to be replaced whole: the key's name means a
+    /// secret, and the value isn't empty, a mask, a reference (`${TOKEN}`), a type or yes or no, a
+    /// number below 1000, already redacted, or, unless the key is a password's, the path of a file.
     ///
-    /// A hash under `commit` or `key_hash` is left, as those names don't mean secrets; one under `token` is a token.
-    /// Docker's `auth`, which is `user:password` in base64, counts by its value.
+    /// A hash under `commit` or `key_hash` is left, as those names don't mean secrets; one under
+    /// `token` is a token. Docker's `auth`, which is `user:password` in base64, counts by its value.
     #[must_use]
     pub fn value_for_key_is_secret(&self, key: &str, value: &str) -> bool {
         let value = value.as_bytes();
@@ -180,7 +187,8 @@ impl fmt::Debug for Scrubber {
     }
 }
 
-/// Joins spans that touch, widens them to whole characters and whole markers, and drops those inside a marker.
+/// Joins spans that touch, widens them to whole characters and whole markers, and drops those inside a
+/// marker.
 fn fresh_spans(text: &[u8], mut spans: Vec<Range<usize>>) -> Vec<Range<usize>> {
     if spans.is_empty() {
         return spans;

@@ -1,7 +1,9 @@
-//! What a name means: `db_password`, `apiKey` and `X-Auth-Token` hold secrets, `monkey`, `max_tokens` and `public_key` don't.
+//! What a name means: `db_password`, `apiKey` and `X-Auth-Token` hold secrets, `monkey`, `max_tokens`
+//! and `public_key` don't.
 //!
-//! A name is read as words (at `_`, `-`, `.`, spaces and humps), from the last, which says what the thing is: a
-//! `token_count` is a count. Words that only qualify (`value`, `prod`, `2`) are passed over.
+//! A name is read as words (at `_`, `-`, `.`, spaces and humps), from the last, which says what the
+//! thing is: a `token_count` is a count. Words that only qualify (`value`, `prod`, `2`) are passed
+//! over.
 
 /// What kind of secret a name means; it decides how its value is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

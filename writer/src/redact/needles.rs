@@ -1,10 +1,12 @@
-//! The prefilter: finds in one pass where a rule could begin, so that clean text costs about a nanosecond a byte.
+//! The prefilter: finds in one pass where a rule could begin, so that clean text costs about a
+//! nanosecond a byte.
 //!
-//! Every rule has a needle, a literal of three bytes or more without which it can't match. The three rarest
-//! bytes of each needle, five bits of each, are one of 32768 sets; a bit for each (4 KiB) is asked at each byte of the
-//! text. Five bits fold the case of letters, so one walk serves `password` and `PASSWORD`. A hit is compared byte for
-//! byte and then handed to its rule, which looks around it. Nothing is compiled and nothing waits for a first use: building
-//! the index takes some ten microseconds.
+//! Every rule has a needle, a literal of three bytes or more without which it can't match. The three
+//! rarest bytes of each needle, five bits of each, are one of 32768 sets; a bit for each (4 KiB) is
+//! asked at each byte of the text. Five bits fold the case of letters, so one walk serves `password`
+//! and `PASSWORD`. A hit is compared byte for byte and then handed to its rule, which looks around it.
+//! Nothing is compiled and nothing waits for a first use: building the index takes some ten
+//! microseconds.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -113,8 +115,9 @@ fn bits(window: &[u8]) -> (usize, usize) {
     (low(0) << 5 | low(1), low(2))
 }
 
-/// How often a byte's low five bits occur in text, roughly: letters as in English, plus the digits and signs that share
-/// them (a space counts as 0, `p` to `y` have the digits, `n` and `o` the dot and the slash).
+/// How often a byte's low five bits occur in text, roughly: letters as in English, plus the digits and
+/// signs that share them (a space counts as 0, `p` to `y` have the digits, `n` and `o` the dot and the
+/// slash).
 fn commonness(byte: u8) -> u32 {
     #[rustfmt::skip]
     const OF: [u32; 32] = [

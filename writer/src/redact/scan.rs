@@ -1,7 +1,7 @@
 //! One walk over one text: what rules share to look around a needle, and the spans that they found.
 //!
-//! Every helper is linear in the whole walk, whatever the text: a run of bytes of one class is measured once, names and
-//! values are judged once, and all other looking around is capped.
+//! Every helper is linear in the whole walk, whatever the text: a run of bytes of one class is measured
+//! once, names and values are judged once, and all other looking around is capped.
 
 use std::ops::Range;
 
@@ -26,7 +26,8 @@ pub(super) static COOKIE: Class =
 /// A URL's path.
 pub(super) static PATH: Class =
     Class { id: 6, has: |b| b.is_ascii_alphanumeric() || b"_-./=%@:~".contains(&b) };
-/// What a credential behind a scheme may be made of: all but white space, quotes, brackets and list separators.
+/// What a credential behind a scheme may be made of: all but white space, quotes, brackets and list
+/// separators.
 pub(super) static CREDENTIAL: Class =
     Class { id: 7, has: |b| b > b' ' && !b"\"'`<>\\,;()[]{}\x7f".contains(&b) };
 /// The body of a hashed password in crypt(3) form.
@@ -115,7 +116,8 @@ impl<'t> Scan<'t> {
         from + rest.iter().position(|byte| !of(*byte)).unwrap_or(rest.len())
     }
 
-    /// The first offset after spaces, tabs and colour codes (`ESC[31m`, also with the escape spelled out).
+    /// The first offset after spaces, tabs and colour codes (`ESC[31m`, also with the escape spelled
+    /// out).
     pub(super) fn skip_blanks(&self, from: usize) -> usize {
         let mut at = from;
         loop {
@@ -165,8 +167,9 @@ impl<'t> Scan<'t> {
         }
     }
 
-    /// A word can begin at `at`: no letter or digit before it, save one that belongs to something else, such as
-    /// an escape (`\n`, `%20`, `\u0022`), a colour code (`ESC[31m`) or a one-letter flag (`-p`).
+    /// A word can begin at `at`: no letter or digit before it, save one that belongs to something else,
+    /// such as an escape (`\n`, `%20`, `\u0022`), a colour code (`ESC[31m`) or a one-letter flag
+    /// (`-p`).
     pub(super) fn bounded(&self, at: usize) -> bool {
         let Some(before) = self.before(at) else { return true };
         let flag = |dash: usize| {
@@ -203,7 +206,8 @@ impl<'t> Scan<'t> {
         Some(Quote { after: from + spelled.len(), mark: 0, escapes: 0, spelled: Some(spelled) })
     }
 
-    /// Where the content that `quote` opened ends, and what is behind the closing quote; without one, its line's end.
+    /// Where the content that `quote` opened ends, and what is behind the closing quote; without one,
+    /// its line's end.
     pub(super) fn content(&self, quote: &Quote) -> (usize, Option<usize>) {
         let rest = self.text.get(quote.after..).unwrap_or_default();
         if let Some(spelled) = quote.spelled {
@@ -222,7 +226,8 @@ impl<'t> Scan<'t> {
                     escapes += 1;
                     continue;
                 }
-                // `\"` inside "…" is content; `\"` closes \"…\", and so does a bare `"` that ends the text around it.
+                // `\"` inside "…" is content; `\"` closes \"…\", and so does a bare `"` that ends the
+                // text around it.
                 mark if mark == quote.mark
                     && (escapes < quote.escapes || escapes % level == quote.escapes) =>
                 {

@@ -1,4 +1,5 @@
-//! Tables of what is caught and what is left. A row marks what must go with `«…»`; the rest of it must stay.
+//! Tables of what is caught and what is left. A row marks what must go with `«…»`; the rest of it must
+//! stay.
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 mod caught;
@@ -13,8 +14,8 @@ fn scrubber() -> Scrubber {
     Scrubber::builder().build()
 }
 
-/// Scrubs marked rows and checks that exactly the marked spans were replaced, and that a second time changes nothing.
-/// All rows that fail are shown.
+/// Scrubs marked rows and checks that exactly the marked spans were replaced, and that a second time
+/// changes nothing. All rows that fail are shown.
 fn check<Row: AsRef<str>>(scrubber: &Scrubber, rows: impl IntoIterator<Item = Row>) {
     let faults: Vec<String> = rows.into_iter().filter_map(|row| fault(scrubber, row.as_ref())).collect();
     assert!(faults.is_empty(), "{}", faults.join("\n"));

@@ -1,9 +1,11 @@
-//! Tokens that tell by their shape whose they are: a provider's prefix, then a body of known letters and length.
+//! Tokens that tell by their shape whose they are: a provider's prefix, then a body of known letters
+//! and length.
 //!
-//! Providers chose these prefixes so that scanners find them; so a bare token in prose or in a log is caught without
-//! any name beside it. Body lengths are a little under the documented ones, as a cut token is still mostly a
-//! token. What has no prefix of its own (an AWS secret key, an older Cloudflare token, Datadog, Heroku: plain hex or UUIDs)
-//! looks like any hash, and is caught only under a name that says so, or in a header.
+//! Providers chose these prefixes so that scanners find them; so a bare token in prose or in a log is
+//! caught without any name beside it. Body lengths are a little under the documented ones, as a cut
+//! token is still mostly a token. What has no prefix of its own (an AWS secret key, an older Cloudflare
+//! token, Datadog, Heroku: plain hex or UUIDs) looks like any hash, and is caught only under a name
+//! that says so, or in a header.
 
 use std::ops::Range;
 
@@ -56,7 +58,8 @@ impl Token {
 }
 
 static TOKENS: &[Token] = &[
-    // Code hosts. GitHub's installation tokens may be `ghs_<app>_<JWT>` since 2026; GitLab's have dotted parts since 2025.
+    // Code hosts. GitHub's installation tokens may be `ghs_<app>_<JWT>` since 2026; GitLab's have
+    // dotted parts since 2025.
     token("ghp_ gho_ ghu_ ghs_ ghr_", &DOTTED, 30).after(Left::Anything),
     token("github_pat_", &WORD, 20).after(Left::Anything),
     token("glpat- gldt- glrt- glrtr- glcbt- glptt- glft- glimt- glagent- glsoat- gloas- glffct- glwt-", &DOTTED, 16),
@@ -193,7 +196,8 @@ pub(super) fn find(scan: &mut Scan<'_>, token: &Token, prefix: Range<usize>) {
     let body = &scan.text[prefix.end..run];
     let end = run - body.iter().rev().take_while(|byte| matches!(byte, b'.' | b',')).count();
     let length = end - prefix.end;
-    // A body of exact length must end there; otherwise it is part of something longer, such as a digest.
+    // A body of exact length must end there; otherwise it is part of something longer, such as a
+    // digest.
     let cut = token.max != usize::MAX && scan.byte(end).is_some_and(|byte| byte.is_ascii_alphanumeric());
     if length < token.min
         || length > token.max
@@ -205,7 +209,8 @@ pub(super) fn find(scan: &mut Scan<'_>, token: &Token, prefix: Range<usize>) {
     scan.add(if token.keeps_prefix { prefix.end } else { prefix.start }..end);
 }
 
-/// Letters and digits, with a stretch of 16 or more that no hyphen cuts: unlike `sk-learn-pipeline-2-with-scaler`.
+/// Letters and digits, with a stretch of 16 or more that no hyphen cuts: unlike
+/// `sk-learn-pipeline-2-with-scaler`.
 fn looks_random(body: &[u8]) -> bool {
     let body = &body[..body.len().min(256)];
     let letters = body.iter().any(u8::is_ascii_alphabetic);

@@ -23,7 +23,8 @@ const FILE_ENDS: &str =
 const OWNERS: &str = "self. this. config. settings. args. var. local. opts. options. params. req. request.";
 const KEYWORDS: &str = "await new async function lambda typeof self this *mut *const";
 
-/// Says whether a value under a name of this kind tells nothing: empty, a stand-in, a yes or no, or a file's path.
+/// Says whether a value under a name of this kind tells nothing: empty, a stand-in, a yes or no, or a
+/// file's path.
 pub(super) fn is_inert(noun: Noun, value: &[u8]) -> bool {
     let value = value.trim_ascii();
     let value = match (noun, scheme(value)) {
@@ -44,7 +45,8 @@ pub(super) fn scheme(value: &[u8]) -> Option<usize> {
     any(SCHEMES, |name| name.eq_ignore_ascii_case(&value[..blank])).then_some(blank + 1)
 }
 
-/// A reference to a secret kept elsewhere, a mask, or what this scrubber left: `${TOKEN}`, `<token>`, `****`.
+/// A reference to a secret kept elsewhere, a mask, or what this scrubber left: `${TOKEN}`, `<token>`,
+/// `****`.
 pub(super) fn is_stand_in(value: &[u8]) -> bool {
     let inside = |open: &str, close: &str| {
         value.strip_prefix(open.as_bytes()).and_then(|rest| rest.strip_suffix(close.as_bytes()))
@@ -114,7 +116,8 @@ fn is_path(value: &[u8]) -> bool {
     one_line && (drive || home || begins() || ends())
 }
 
-/// An unquoted value that is code which yields the secret, not the secret: `get_token()`, `config.password`.
+/// An unquoted value that is code which yields the secret, not the secret: `get_token()`,
+/// `config.password`.
 pub(super) fn is_code(value: &[u8]) -> bool {
     let value = value.strip_suffix(b";").unwrap_or(value);
     let word = |value: &[u8]| value.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');

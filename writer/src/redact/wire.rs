@@ -1,4 +1,5 @@
-//! Credentials as they travel: in a URL's authority, behind an authentication scheme, in a JSON Web Token.
+//! Credentials as they travel: in a URL's authority, behind an authentication scheme, in a JSON Web
+//! Token.
 
 use std::ops::Range;
 
@@ -185,7 +186,8 @@ fn token_scheme(scan: &mut Scan<'_>, at: Range<usize>) {
     }
 }
 
-/// A JSON Web Token: three parts (the last empty or cut off), or five when encrypted; the first is `{"…` in base64url.
+/// A JSON Web Token: three parts (the last empty or cut off), or five when encrypted; the first is
+/// `{"…` in base64url.
 fn jwt(scan: &mut Scan<'_>, at: Range<usize>) {
     let joined = matches!(scan.before(at.start), Some(b'_' | b'-'));
     if joined || !scan.bounded(at.start) {

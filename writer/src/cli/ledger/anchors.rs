@@ -15,7 +15,7 @@ use super::super::out::{self, Form, cut, escape};
 use super::super::table::lay_out;
 use super::super::verify::{ExpectArgs, show};
 use super::put_line;
-use crate::anchoring::{self, Fork, Keep, Materialized, Pushed, Side};
+use crate::anchoring::{self, Fork, Keep, Materialized, Other, Pushed, Side};
 use crate::clock::Moment;
 use crate::git::{Store, anchor_ref, network};
 use crate::master::KeyFile;
@@ -64,7 +64,8 @@ to .aside-HEAD beside the ledger, and the audit log says so.
 
 Examples:
   waybill ledger diff goal-42
-  waybill ledger diff goal-42 --keep anchored
+  waybill ledger diff goal-42 --remote origin
+  waybill ledger diff goal-42 --remote origin --keep local && waybill ledger push goal-42
 
 Exit codes: 0 the same, one ahead, or settled; 1 no such run or anchor, 2 one of them does not hold,
 3 diverged, 64 nothing to settle, 74 I/O";
@@ -243,11 +244,15 @@ pub(in super::super) fn anchored_check(
     remote: Option<&str>,
 ) -> Result<Option<(Check, Option<Verdict>, Voucher)>, Failure> {
     const ID: &str = "ledger.anchored";
-    let Some(store) = Store::discover(project.root())? else {
-        return match remote {
-            Some(_) => Err(anchoring::Error::NoRepository.into()),
-            None => Ok(None),
-        };
+    let store = match (Store::discover(project.root()), remote) {
+        (Ok(Some(store)), _) => store,
+        (Ok(None), None) => return Ok(None),
+        (Ok(None), Some(_)) => return Err(anchoring::Error::NoRepository.into()),
+        (Err(error), Some(_)) => return Err(error.into()),
+        (Err(error), None) => {
+            let check = Check::new(ID, Status::NotApplicable, format!("no anchors are looked for: {error}"));
+            return Ok(Some((check, None, Voucher::None)));
+        }
     };
     let (anchor, voucher, whose) = match remote {
         Some(remote) => {
@@ -328,15 +333,21 @@ pub(in super::super) fn add_anchored(
     Ok(())
 }
 
-pub(super) fn diff(global: &Global, run: &RunId, keep: Option<Lineage>) -> Result<Exit, Failure> {
+pub(super) fn diff(
+    global: &Global,
+    run: &RunId,
+    keep: Option<Lineage>,
+    remote: Option<&str>,
+) -> Result<Exit, Failure> {
     let (project, store) = places(global)?;
+    let other = Other::of(&store, run, remote)?;
     if let Some(lineage) = keep {
         let which = match lineage {
             Lineage::Local => Keep::Local,
             Lineage::Anchored => Keep::Anchored,
         };
         let key = KeyFile::of_environment();
-        let kept = anchoring::keep(&project, &store, &key, run, which, Moment::now(), waiting(run))?;
+        let kept = anchoring::keep(&project, &other, &key, run, which, Moment::now(), waiting(run))?;
         let name = if which == Keep::Local { "local" } else { "anchored" };
         let text = format!(
             "kept the {name} lineage of run {run}; the other is now {}\nanchor {}; the audit log says so",
@@ -353,7 +364,7 @@ pub(super) fn diff(global: &Global, run: &RunId, keep: Option<Lineage>) -> Resul
             ],
         );
     }
-    let fork = anchoring::diff(&project, &store, run)?;
+    let fork = anchoring::diff(&project, &other, run)?;
     match global.form() {
         Form::Json => {
             let mut text = json::ascii_indented(&fork_document(run, &fork));
@@ -447,10 +458,13 @@ fn side_text(side: Option<&Side>) -> String {
     escape(&format!("{} {when}{} {task} {payload}", side.entry, side.kind)).trim_end().to_owned()
 }
 
+/// Entries, head, and how many tasks are started, scheduled, completed and failed.
+type Replayed = (u64, Digest, [usize; 4]);
+
 /// A run, as far as it is known here, anchored and at the remote.
 struct Known {
     run: RunId,
-    local: Option<Result<(u64, Digest, [usize; 4]), String>>,
+    local: Option<Result<Replayed, String>>,
     anchored: Option<Result<(u64, Digest), String>>,
     commits: (Option<ObjectId>, Option<ObjectId>),
 }

@@ -25,7 +25,10 @@ Exit codes: 0 resumed, or nothing to resume; 1 no such run, 2 ledger or anchor d
 
 pub(super) fn run(global: &Global, run: &RunId, dry_run: bool, no_wait: bool) -> Result<Exit, Failure> {
     let project = global.project()?;
-    let store = Store::discover(project.root())?;
+    let store = Store::discover(project.root()).unwrap_or_else(|error| {
+        out::say(&format!("{error}; going on without its anchors"));
+        None
+    });
     if dry_run {
         let projection = project_resume(&project, store.as_ref(), run)?;
         return show(global, run, &projection, &Done::DryRun);

@@ -225,7 +225,7 @@ fn assignments_go_in_every_form() {
         "[db]\npassword = «hunter2»\nhost = h",
         "password= «h» ; comment",
         "password = \"«hunter two»\" # comment",
-        "//registry.npmjs.org/:_authToken=«abc-def»",
+        "//npm.example.org/:_authToken=«abc-def»",
         "_auth=«dXNlcjpwYXNz»",
         // JSON
         "{\"password\": \"«x»\"}",

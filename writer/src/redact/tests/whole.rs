@@ -1,4 +1,5 @@
-//! The scrubber as a whole: literals, patterns, the home folder, command lines, stability, odd bytes, speed.
+//! The scrubber as a whole: literals, patterns, the home folder, command lines, stability, odd bytes,
+//! speed.
 
 use std::time::Instant;
 
@@ -209,7 +210,8 @@ fn any_bytes_are_taken_and_spans_keep_characters_whole() {
     assert_eq!(scrubber.scrub("käse"), ("k***REDACTED***se".into(), 1));
 }
 
-/// Joins pieces at random and checks that a second scrub finds nothing, and that no panic is in any of it.
+/// Joins pieces at random and checks that a second scrub finds nothing, and that no panic is in any of
+/// it.
 #[test]
 fn scrubbing_twice_is_scrubbing_once() {
     let token = format!("gh{}{}", "p_", body(b"abcDEF0123456789", 36));
@@ -251,7 +253,8 @@ fn scrubbing_twice_is_scrubbing_once() {
     }
 }
 
-/// A quarter of a mebibyte of anything takes a fraction of a second even unoptimised; quadratic work would take minutes.
+/// 128 KiB of anything takes a fraction of a second even unoptimised; quadratic work would take
+/// minutes.
 #[test]
 fn hostile_texts_take_linear_time() {
     let scrubber = scrubber();
@@ -270,12 +273,12 @@ fn hostile_texts_take_linear_time() {
         "Private-Lines: 1 password: |\n ", "password=%22x", "Some(\"password: Some(", "curl \\\n",
     ];
     for piece in pieces {
-        let long = piece.repeat((1 << 18) / piece.len());
+        let long = piece.repeat((1 << 17) / piece.len());
         for text in [format!("password={long}"), long] {
             let start = Instant::now();
             let _ = scrubber.scrub(&text);
             let took = start.elapsed();
-            assert!(took.as_secs() < 10, "{piece:?} took {took:?}");
+            assert!(took.as_secs() < 5, "{piece:?} took {took:?}");
         }
     }
 }
