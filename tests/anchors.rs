@@ -256,6 +256,10 @@ fn an_anchor_writes_what_is_new_and_a_second_one_nothing() {
         "--json",
     ]));
     assert_eq!(report.verdict(), "verified");
+    for check in report.0["checks"].as_array().unwrap() {
+        host.ok(&["explain", check["id"].as_str().unwrap()]);
+    }
+    host.ok(&["explain", "ledger.anchored"]);
 }
 
 #[test]

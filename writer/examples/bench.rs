@@ -28,6 +28,7 @@ fn main() {
     verify_rates(&ledger, &options);
     append_rates(folder.path(), &options);
     start_time(folder.path(), &options);
+    anchor_times(folder.path(), &ledger, &options);
     peak_memory(folder.path(), &options);
 }
 
@@ -287,6 +288,67 @@ fn start_time(folder: &Path, options: &Options) {
         assert!(status.success());
     });
     println!("verify of a small ledger        {:>10.1} ms      (goal 20)", took.as_secs_f64() * 1e3);
+}
+
+/// Anchors the ledger, appends one entry, anchors again; beside `git hash-object` of the same bytes.
+fn anchor_times(folder: &Path, ledger: &Path, options: &Options) {
+    let project = folder.join("project");
+    let run_folder = project.join(".sdd/runtime/ledger/bench");
+    fs::create_dir_all(&run_folder).unwrap();
+    fs::copy(ledger, run_folder.join("000000.jsonl")).unwrap();
+    let git = |arguments: &[&str]| {
+        let mut command = Command::new("git");
+        command.current_dir(&project).args(arguments);
+        command
+    };
+    if !git(&["init", "-q"]).status().is_ok_and(|status| status.success()) {
+        println!("anchors: not measured, git does not run");
+        return;
+    }
+    let waybill = |arguments: &[&str]| {
+        let start = Instant::now();
+        let output = Command::new(&options.binary)
+            .current_dir(&project)
+            .env("BERNSTEIN_AUDIT_KEY_PATH", folder.join("audit.key"))
+            .args(arguments)
+            .stderr(Stdio::null())
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(output.status.success(), "{arguments:?}: {said}");
+        (start.elapsed().as_secs_f64(), said)
+    };
+    let blobs = |said: &str| {
+        let from = said.find("\"blobs_written\":").unwrap() + 16;
+        said[from..].split([',', '}']).next().unwrap().to_owned()
+    };
+    let (first, said) = waybill(&["ledger", "anchor", "bench", "--json"]);
+    println!("anchor {} entries               {first:>9.1} s        {} blobs written", options.entries, blobs(&said));
+    waybill(&["--quiet", "ledger", "append", "bench", "--kind", "task.started", "--task", "last"]);
+    let (again, said) = waybill(&["ledger", "anchor", "bench", "--json"]);
+    println!("anchor again after one append    {again:>9.1} s        {} blobs written (goal: one chunk, and LEDGER.json)", blobs(&said));
+    let chunks = folder.join("chunks");
+    fs::create_dir(&chunks).unwrap();
+    let mut names = String::new();
+    let text = fs::read(ledger).unwrap();
+    let mut lines = text.split_inclusive(|&byte| byte == b'\n').peekable();
+    for index in 0.. {
+        let chunk: Vec<u8> = lines.by_ref().take(1000).flatten().copied().collect();
+        if chunk.is_empty() {
+            break;
+        }
+        let path = chunks.join(index.to_string());
+        fs::write(&path, chunk).unwrap();
+        names.push_str(&format!("{}\n", path.display()));
+    }
+    for (what, write) in [("git hash-object of the chunks", None), ("git hash-object -w of the chunks", Some("-w"))] {
+        let start = Instant::now();
+        let mut command = git(&["hash-object", "--no-filters", "--stdin-paths"]);
+        let mut child = command.args(write).stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+        child.stdin.take().unwrap().write_all(names.as_bytes()).unwrap();
+        assert!(child.wait().unwrap().success());
+        println!("{what:<32} {:>9.1} s", start.elapsed().as_secs_f64());
+    }
 }
 
 fn peak_memory(folder: &Path, options: &Options) {

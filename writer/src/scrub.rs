@@ -41,11 +41,8 @@ impl Scrub<'_> {
     fn object(&mut self, object: Object, under: Under) -> Object {
         let mut scrubbed = Object::default();
         // `{"name":"DB_PASSWORD","value":"…"}`, as container and CI settings are written.
-        let named = ["name", "key", "Name", "Key"].iter().filter_map(|key| object.get(key)?.as_str());
-        let under_value = match named.map(is_secret_name).any(|secret| secret) {
-            true => Under::SecretName,
-            false => under,
-        };
+        let mut names = ["name", "key", "Name", "Key"].iter().filter_map(|key| object.get(key)?.as_str());
+        let under_value = if names.any(is_secret_name) { Under::SecretName } else { under };
         for (key, value) in object {
             let under = if key == *"value" || key == *"Value" { under_value } else { under };
             let name = key.as_str().unwrap_or_default();

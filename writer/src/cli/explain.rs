@@ -120,6 +120,69 @@ const ENTRIES: &[Entry] = entries! {
         "Two ledgers have the same hashes but differ in `ts` or `redactions`, which no hash covers: one was edited.",
         not: "Which.",
         "Trust neither's time stamps.";
+    "ledger.anchored":
+        "The run's anchor (here, or with --remote the one that was just read there) holds the same entries, or the first of them.",
+        not: "With the anchor here: that nobody rewrote ledger and anchor together. An anchor elsewhere, read now, is what vouches.",
+        "If the anchor has more, entries are missing here: 'waybill ledger resume' or 'fetch' brings them back. If they diverged: 'waybill ledger diff'.";
+    "anchor.objects":
+        "Commit, tree and blobs are there, and have the ids by which they are named: every object was hashed again.",
+        not: "That this is the latest anchor.",
+        "If one is missing or damaged, fetch the anchor from another clone; 'git fsck' says what else is.";
+    "anchor.tree":
+        "The tree holds LEDGER.json and the chunks from 000000 on, as plain files, and nothing else.",
+        not: "",
+        "Somebody made that commit by hand: fetch the anchor from another clone.";
+    "anchor.form":
+        "LEDGER.json and every anchored row are written in their one form.",
+        not: "",
+        "Somebody made that commit by hand, or anchored a reformatted ledger with another program: anchor again from the ledger.";
+    "anchor.run":
+        "Ref, LEDGER.json and run.open name one run, so this is no other run's anchor under this name.",
+        not: "Anything where it warns that nothing in the chain names its run.",
+        "Look how the ref came to point there: 'git reflog' and the audit log.";
+    "anchor.chunks":
+        "Each chunk holds 1000 rows, the last 1 to 1000.",
+        not: "",
+        "Somebody made that commit by hand: fetch the anchor from another clone.";
+    "anchor.chain":
+        "The anchored chain holds, as 'ledger.chain' says of a ledger.",
+        not: "That nothing was cut off at the end.",
+        "Fetch the anchor from another clone, or anchor again from the ledger if that holds.";
+    "anchor.meta":
+        "LEDGER.json states the entries, chunks and head that the chunks really have.",
+        not: "",
+        "Fetch the anchor from another clone.";
+    "anchor.commit":
+        "Author, committer, message and parents are as the writer of anchors makes them.",
+        not: "Who made it: anybody can write these names. Signatures are not looked at.",
+        "Somebody made that commit by hand: fetch the anchor from another clone.";
+    "anchor.history":
+        "Each earlier anchor holds, and the next one only adds to it.",
+        not: "Anything before a gc, which leaves one commit, or before the end of a shallow clone.",
+        "If it fails, history was rewritten at the named commit: compare with another clone. If it is not checked: 'git fetch --unshallow'.";
+    "anchor.expected_commit":
+        "The anchor is the commit that you gave, or that a remote's ref names now.",
+        not: "More than where you have the id from is worth.",
+        "If it fails, look at both commits: one is older, or they diverged.";
+    "anchor.expected_head":
+        "The last anchored entry is the one whose hash you gave.", not: "",
+        "If it fails, entries are missing or were added: compare the copies.";
+    "anchor.contains":
+        "The entry whose hash you gave is anchored.", not: "That nothing behind it was cut off.",
+        "If it fails, history was rewritten or it is another run.";
+    "bundle.form":
+        "The file is a git bundle whose pack can be read within the limits.", not: "",
+        "Make it again: git bundle create x.bundle refs/bernstein/work-ledger/RUN";
+    "unexpected_tree_entry": "An anchor's tree has an entry, mode or gap that it must not have.", not: "", "See 'waybill explain anchor.tree'.";
+    "meta_missing": "An anchor's tree has no LEDGER.json.", not: "", "See 'waybill explain anchor.tree'.";
+    "not_canonical": "Something that must be written in its one form is not.", not: "That its values were changed.", "Get another copy.";
+    "chunk_size": "A chunk has more or fewer rows than its place asks for.", not: "", "See 'waybill explain anchor.chunks'.";
+    "meta_mismatch": "LEDGER.json says something else than the chunks hold, or there are no entries.", not: "", "See 'waybill explain anchor.meta'.";
+    "commit_mismatch": "A commit is not what the writer of anchors makes.", not: "", "See 'waybill explain anchor.commit'.";
+    "history_rewritten": "An anchor does not go on from the one before it.", not: "Which of the two is right.", "Compare with another clone at the named entry.";
+    "object_missing": "A git object that must be there is not.", not: "", "Fetch from another clone; 'git fsck' says what else is missing.";
+    "object_mismatch": "A git object's bytes do not have the id that names it: it is damaged, replaced, or a forged collision.", not: "", "Fetch from another clone into a new one.";
+    "object_limit": "A git object is larger than anything that belongs there.", not: "", "Somebody made it by hand: take nothing from there.";
     "0": "Done; or the verdict is verified, consistent, incomplete, degraded or empty.", not: "That a verdict is better than its word: read it, or use --require.", "Nothing.";
     "1": "Absent: there is no such run, file or receipt.", not: "", "Check the name and --workdir.";
     "2": "Failed: the evidence does not hold, or lacks a required assurance.", not: "", "Read the first failed check, and 'waybill explain' its id.";
@@ -194,7 +257,7 @@ mod tests {
     use super::ENTRIES;
 
     #[test]
-    fn every_fault_of_a_ledger_is_explained() {
+    fn every_fault_of_a_ledger_and_an_anchor_is_explained() {
         for kind in [
             FaultKind::TornTail,
             FaultKind::InteriorCorruption,
@@ -206,6 +269,16 @@ mod tests {
             FaultKind::EntryHashMismatch,
             FaultKind::StepHashMismatch,
             FaultKind::RunIdMismatch,
+            FaultKind::UnexpectedTreeEntry,
+            FaultKind::MetaMissing,
+            FaultKind::NotCanonical,
+            FaultKind::ChunkSize,
+            FaultKind::MetaMismatch,
+            FaultKind::CommitMismatch,
+            FaultKind::HistoryRewritten,
+            FaultKind::ObjectMissing,
+            FaultKind::ObjectMismatch,
+            FaultKind::ObjectLimit,
         ] {
             assert!(ENTRIES.iter().any(|entry| entry.name == kind.name()), "{kind}");
         }
