@@ -119,10 +119,7 @@ impl Lines {
 
     fn text(&self, row: &Row<'_>) -> String {
         let (time, age) = match row.ts.parse::<f64>().ok().and_then(timestamp) {
-            Some(at) => (
-                clock_time(at),
-                self.age(at),
-            ),
+            Some(at) => (clock_time(at), self.age(at)),
             None => (String::from("?"), String::new()),
         };
         let task = if row.task_id.is_empty() { "-" } else { row.task_id };
