@@ -323,10 +323,17 @@ fn anchor_times(folder: &Path, ledger: &Path, options: &Options) {
         said[from..].split([',', '}']).next().unwrap().to_owned()
     };
     let (first, said) = waybill(&["ledger", "anchor", "bench", "--json"]);
-    println!("anchor {} entries               {first:>9.1} s        {} blobs written", options.entries, blobs(&said));
+    println!(
+        "anchor {} entries               {first:>9.1} s        {} blobs written",
+        options.entries,
+        blobs(&said)
+    );
     waybill(&["--quiet", "ledger", "append", "bench", "--kind", "task.started", "--task", "last"]);
     let (again, said) = waybill(&["ledger", "anchor", "bench", "--json"]);
-    println!("anchor again after one append    {again:>9.1} s        {} blobs written (goal: one chunk, and LEDGER.json)", blobs(&said));
+    println!(
+        "anchor again after one append    {again:>9.1} s        {} blobs written (goal: one chunk, and LEDGER.json)",
+        blobs(&said)
+    );
     let chunks = folder.join("chunks");
     fs::create_dir(&chunks).unwrap();
     let mut names = String::new();
@@ -341,7 +348,9 @@ fn anchor_times(folder: &Path, ledger: &Path, options: &Options) {
         fs::write(&path, chunk).unwrap();
         names.push_str(&format!("{}\n", path.display()));
     }
-    for (what, write) in [("git hash-object of the chunks", None), ("git hash-object -w of the chunks", Some("-w"))] {
+    for (what, write) in
+        [("git hash-object of the chunks", None), ("git hash-object -w of the chunks", Some("-w"))]
+    {
         let start = Instant::now();
         let mut command = git(&["hash-object", "--no-filters", "--stdin-paths"]);
         let mut child = command.args(write).stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();

@@ -219,7 +219,7 @@ fn new_file(path: &Path) -> Result<File, Error> {
         .map_err(|source| Error::new("can't create", path, source))
 }
 
-fn folder_of(path: &Path) -> &Path {
+pub(crate) fn folder_of(path: &Path) -> &Path {
     match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),

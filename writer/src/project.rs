@@ -56,6 +56,42 @@ impl Project {
         self.ledger_folder(run).join(".ledger.lock")
     }
 
+    /// The folder of a run's event journal.
+    #[must_use]
+    pub fn journal_folder(&self, run: &RunId) -> PathBuf {
+        self.root.join(".sdd/runs").join(run.as_str())
+    }
+
+    /// A run's event journal.
+    #[must_use]
+    pub fn journal(&self, run: &RunId) -> PathBuf {
+        self.journal_folder(run).join("journal.jsonl")
+    }
+
+    /// The lock of a run's event journal.
+    #[must_use]
+    pub fn journal_lock(&self, run: &RunId) -> PathBuf {
+        self.journal_folder(run).join(".journal.lock")
+    }
+
+    /// The folder of the spine that anchors receipts.
+    #[must_use]
+    pub fn receipt_spine(&self) -> PathBuf {
+        self.lineage().join("escalations")
+    }
+
+    /// The receipts' folder.
+    #[must_use]
+    pub fn receipts(&self) -> PathBuf {
+        self.root.join(".sdd/escalation/receipts")
+    }
+
+    /// The folder of the signing identity.
+    #[must_use]
+    pub fn identity(&self) -> PathBuf {
+        self.root.join(".sdd/identity")
+    }
+
     /// The audit log's folder.
     #[must_use]
     pub fn audit(&self) -> PathBuf {

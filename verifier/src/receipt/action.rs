@@ -5,9 +5,11 @@
 //! | `respawn_budget_exhausted` | `park` |
 //! | an event's type contains `auth`, `credential`, `permission`, `policy`, `denied`, `forbidden` | `escalate` |
 //! | `watchdog_model_question`, `manager_no_children` | `escalate` |
-//! | `heartbeat_stale`, `no_progress`, budget left, fewer than two events end in `.failed`, `.error`, `.errored` | `respawn` |
+//! | `heartbeat_stale`, `no_progress`, `artefact_no_progress`, `repeated_command`, budget left, fewer than two events end in `.failed`, `.error`, `.errored` | `respawn` |
 //! | the same otherwise | `escalate` |
 //! | everything else | `inspect` |
+//!
+//! `cohort_laggard` is among the rest.
 //!
 //! Types are compared case folded. Two readers disagree on what a type is: ours takes `event_type`
 //! and, where a row has none, `event`; the reference only `event_type`, which run journals don't
@@ -67,6 +69,12 @@ names! {
         HeartbeatStale = "heartbeat_stale",
         /// It lives, and nothing moves.
         NoProgress = "no_progress",
+        /// It lives, and what it makes does not grow.
+        ArtefactNoProgress = "artefact_no_progress",
+        /// It does the same again and again.
+        RepeatedCommand = "repeated_command",
+        /// It is far behind the others that do the same.
+        CohortLaggard = "cohort_laggard",
         /// It does something else than it was asked to.
         IntentDrift = "intent_drift",
         /// Something else.
@@ -177,11 +185,14 @@ pub fn recommend(reason: StallReason, budget: u64, window: &[EventType], reading
         StallReason::RespawnBudgetExhausted => Action::Park,
         _ if signs().any(|signs| signs.sensitive) => Action::Escalate,
         StallReason::WatchdogModelQuestion | StallReason::ManagerNoChildren => Action::Escalate,
-        StallReason::HeartbeatStale | StallReason::NoProgress => {
+        StallReason::HeartbeatStale
+        | StallReason::NoProgress
+        | StallReason::ArtefactNoProgress
+        | StallReason::RepeatedCommand => {
             let failures = signs().filter(|signs| signs.failure).count();
             if budget > 0 && failures < 2 { Action::Respawn } else { Action::Escalate }
         }
-        StallReason::IntentDrift | StallReason::Unknown => Action::Inspect,
+        StallReason::CohortLaggard | StallReason::IntentDrift | StallReason::Unknown => Action::Inspect,
     }
 }
 
@@ -190,9 +201,16 @@ pub(super) fn possible(reason: StallReason, budget: u64) -> &'static [Action] {
     match reason {
         StallReason::RespawnBudgetExhausted => &[Action::Park],
         StallReason::WatchdogModelQuestion | StallReason::ManagerNoChildren => &[Action::Escalate],
-        StallReason::HeartbeatStale | StallReason::NoProgress if budget == 0 => &[Action::Escalate],
-        StallReason::HeartbeatStale | StallReason::NoProgress => &[Action::Respawn, Action::Escalate],
-        StallReason::IntentDrift | StallReason::Unknown => &[Action::Inspect, Action::Escalate],
+        StallReason::HeartbeatStale
+        | StallReason::NoProgress
+        | StallReason::ArtefactNoProgress
+        | StallReason::RepeatedCommand => match budget {
+            0 => &[Action::Escalate],
+            _ => &[Action::Respawn, Action::Escalate],
+        },
+        StallReason::CohortLaggard | StallReason::IntentDrift | StallReason::Unknown => {
+            &[Action::Inspect, Action::Escalate]
+        }
     }
 }
 
@@ -222,6 +240,10 @@ mod tests {
         check(R::RespawnBudgetExhausted, 3, &["auth.denied"], Park, Park);
         check(R::IntentDrift, 3, &["auth.denied"], Escalate, Inspect);
         check(R::Unknown, 0, &["x"], Inspect, Inspect);
+        check(R::CohortLaggard, 3, &["a.failed"], Inspect, Inspect);
+        check(R::CohortLaggard, 3, &["auth"], Escalate, Inspect);
+        check(R::ArtefactNoProgress, 1, &[], Respawn, Respawn);
+        check(R::RepeatedCommand, 0, &[], Escalate, Escalate);
         check(R::WatchdogModelQuestion, 3, &[], Escalate, Escalate);
         check(R::ManagerNoChildren, 3, &[], Escalate, Escalate);
         check(R::HeartbeatStale, 1, &["a.failed"], Respawn, Respawn);

@@ -26,6 +26,6 @@ mod row;
 mod verify;
 
 pub use head::{Head, HeadFile, head};
-pub use row::{Draft, Entry, Scheme, SpineRows, next};
-pub(crate) use row::{prefixed, unprefixed};
+pub(crate) use row::unprefixed;
+pub use row::{Draft, Entry, Scheme, SpineRows, next, prefixed};
 pub use verify::{checks, head_standing, report};

@@ -105,8 +105,9 @@ fn text(row: &Object) -> Vec<u8> {
     json::encode(Encoding::Utf8, &Value::Object(row.clone())).unwrap_or_default()
 }
 
-/// A digest as the spine writes it.
-pub(crate) fn prefixed(digest: &Digest) -> String {
+/// A digest as the spine writes it: `sha256:` and hex.
+#[must_use]
+pub fn prefixed(digest: &Digest) -> String {
     format!("sha256:{digest}")
 }
 

@@ -3,11 +3,16 @@
 mod audit;
 mod completions;
 mod doctor;
+mod escalation;
 pub mod exit;
 mod explain;
+mod failures;
+mod journal;
+mod keys;
 mod ledger;
 mod out;
 mod recording;
+mod snapshot;
 mod status;
 mod table;
 mod verify;
@@ -97,6 +102,19 @@ enum Command {
     /// Record a run's task graph, and read it back
     #[command(subcommand)]
     Ledger(ledger::Command),
+    /// Record what happens in a run, event by event, and check it
+    #[command(subcommand)]
+    Journal(journal::Command),
+    /// Keep the working tree as a step of a run
+    Snapshot(snapshot::SnapshotArgs),
+    /// Go on from a snapshot, as a run of its own
+    Fork(snapshot::ForkArgs),
+    /// Sign what a stalled worker did last; list, show and check such receipts
+    #[command(subcommand)]
+    Escalation(escalation::Command),
+    /// Who signs here, and whom you trust
+    #[command(subcommand)]
+    Keys(keys::Command),
     /// Check, read and pack the audit log
     #[command(subcommand)]
     Audit(audit::Command),
@@ -170,6 +188,11 @@ fn usage(error: &clap::Error) -> ExitCode {
 fn run(cli: &Cli) -> Result<Exit, Failure> {
     match &cli.command {
         Command::Ledger(command) => ledger::run(&cli.global, command),
+        Command::Journal(command) => journal::run(&cli.global, command),
+        Command::Snapshot(args) => snapshot::snapshot(&cli.global, args),
+        Command::Fork(args) => snapshot::fork(&cli.global, args),
+        Command::Escalation(command) => escalation::run(&cli.global, command),
+        Command::Keys(command) => keys::run(&cli.global, command),
         Command::Audit(command) => audit::run(&cli.global, command),
         Command::Verify(args) => verify::run(&cli.global, args),
         Command::Explain(args) => explain::run(&cli.global, args),

@@ -1,6 +1,6 @@
 //! What the commands that record share: the scrubber, the payload, the lock's words.
 
-use std::io::Read;
+use std::io::{self, BufRead, Read, Write};
 use std::path::Path;
 
 use clap::ValueEnum;
@@ -25,15 +25,22 @@ pub(super) struct Options {
     /// When an entry counts as recorded
     #[arg(long, value_enum, default_value_t = Durability::Entry)]
     pub(super) durability: Durability,
-    /// Scrub what matches this regular expression too (repeatable)
-    #[arg(long, value_name = "REGEX")]
-    redact_pattern: Vec<String>,
+    #[command(flatten)]
+    scrubbing: Scrubbing,
     /// Fail with code 75 if another process records this run
     #[arg(long)]
     no_wait: bool,
     /// Go on although the anchor here knows more entries than the ledger
     #[arg(long)]
     accept_loss: bool,
+}
+
+/// What is scrubbed besides what always is.
+#[derive(Clone, Debug, clap::Args)]
+pub(super) struct Scrubbing {
+    /// Scrub what matches this regular expression too (repeatable)
+    #[arg(long, value_name = "REGEX")]
+    redact_pattern: Vec<String>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
@@ -61,16 +68,7 @@ impl Options {
     }
 
     pub(super) fn scrubber(&self) -> Result<Scrubber, Failure> {
-        let home = std::env::var("HOME").ok();
-        let variables = std::env::vars_os()
-            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
-        let mut builder = Scrubber::builder().home(home.as_deref()).env(variables);
-        for pattern in &self.redact_pattern {
-            builder = builder
-                .pattern(pattern)
-                .map_err(|error| Failure::usage(format!("--redact-pattern: {error}")))?;
-        }
-        Ok(builder.build())
+        self.scrubbing.scrubber()
     }
 
     /// Opens the ledger, and says what opening had to do.
@@ -115,8 +113,28 @@ impl Options {
     }
 }
 
+impl Scrubbing {
+    pub(super) fn scrubber(&self) -> Result<Scrubber, Failure> {
+        let home = std::env::var("HOME").ok();
+        let variables = std::env::vars_os()
+            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+        let mut builder = Scrubber::builder().home(home.as_deref()).env(variables);
+        for pattern in &self.redact_pattern {
+            builder = builder
+                .pattern(pattern)
+                .map_err(|error| Failure::usage(format!("--redact-pattern: {error}")))?;
+        }
+        Ok(builder.build())
+    }
+}
+
 /// A payload argument: JSON, `@file`, or `-` for standard input.
 pub(super) fn payload(argument: &str) -> Result<Object, Failure> {
+    named_payload("--payload", argument)
+}
+
+/// The same, of an option with another name.
+pub(super) fn named_payload(option: &str, argument: &str) -> Result<Object, Failure> {
     let bytes = match argument.strip_prefix('@') {
         _ if argument == "-" => {
             let mut bytes = Vec::new();
@@ -130,7 +148,7 @@ pub(super) fn payload(argument: &str) -> Result<Object, Failure> {
         Some(path) => read_limited(Path::new(path))?,
         None => argument.as_bytes().to_vec(),
     };
-    object(&bytes).map_err(|reason| Failure::usage(format!("--payload: {reason}")))
+    object(&bytes).map_err(|reason| Failure::usage(format!("{option}: {reason}")))
 }
 
 fn read_limited(path: &Path) -> Result<Vec<u8>, Failure> {
@@ -143,7 +161,8 @@ fn read_limited(path: &Path) -> Result<Vec<u8>, Failure> {
     Ok(bytes)
 }
 
-fn object(bytes: &[u8]) -> Result<Object, String> {
+/// A JSON object, as deep and long as a row can hold.
+pub(super) fn object(bytes: &[u8]) -> Result<Object, String> {
     if bytes.len() > MAX_LINE {
         return Err(format!("longer than {MAX_LINE} bytes"));
     }
@@ -167,6 +186,21 @@ fn depth(value: &Value) -> usize {
     }
 }
 
+/// Refuses names that look like secrets: they can't be scrubbed and still be names.
+pub(super) fn clean_names<'a>(
+    scrubber: &Scrubber,
+    names: impl IntoIterator<Item = (&'a str, &'a str)>,
+) -> Result<(), String> {
+    for (what, name) in names {
+        if scrubber.scrub(name).1 > 0 {
+            return Err(format!(
+                "the {what} holds what looks like a secret, and names are recorded as they are"
+            ));
+        }
+    }
+    Ok(())
+}
+
 /// A transition as `append` takes it, scrubbed; `run` is the run it is for.
 pub(super) fn transition(
     scrubber: &Scrubber,
@@ -175,13 +209,10 @@ pub(super) fn transition(
     task_id: TaskId,
     payload: Object,
 ) -> Result<Transition, String> {
-    for (what, name) in [("kind", kind.as_str()), ("task id", task_id.as_str()), ("run id", run.as_str())] {
-        if scrubber.scrub(name).1 > 0 {
-            return Err(format!(
-                "the {what} holds what looks like a secret, and names are recorded as they are"
-            ));
-        }
-    }
+    clean_names(
+        scrubber,
+        [("kind", kind.as_str()), ("task id", task_id.as_str()), ("run id", run.as_str())],
+    )?;
     if kind.as_str() == "run.open" {
         match payload.get("run_id") {
             Some(id) if id.as_str() == Some(run.as_str()) => {}
@@ -223,4 +254,62 @@ pub(super) fn acknowledgement(recorded: &Recorded) -> Value {
         ("seq", Value::from(recorded.seq)),
         ("entry_hash", Value::from(recorded.entry_hash.to_hex())),
     ]))
+}
+
+/// Answers each line of standard input that is not blank. Where nobody listens to the answers any
+/// more, the work goes on.
+pub(super) fn each_line(mut answer: impl FnMut(&[u8]) -> Result<Vec<u8>, Failure>) -> Result<(), Failure> {
+    let failed =
+        |what: &str, error: io::Error| Failure { exit: Exit::Io, message: format!("{what}: {error}") };
+    let mut input = io::stdin().lock();
+    let mut listening = true;
+    while let Some(line) =
+        read_line(&mut input).map_err(|error| failed("can't read standard input", error))?
+    {
+        if line.iter().all(u8::is_ascii_whitespace) {
+            continue;
+        }
+        let text = answer(&line)?;
+        let mut out = io::stdout().lock();
+        match out.write_all(&text).and_then(|()| out.flush()) {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => listening = false,
+            Err(error) if listening => return Err(failed("can't write acknowledgements", error)),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// The next line without its end; one that is too long comes cut, which its reader refuses.
+pub(super) fn read_line(input: &mut impl BufRead) -> io::Result<Option<Vec<u8>>> {
+    let limit = u64::try_from(MAX_LINE).unwrap_or(u64::MAX) + 1;
+    let mut line = Vec::new();
+    if input.by_ref().take(limit).read_until(b'\n', &mut line)? == 0 {
+        return Ok(None);
+    }
+    if line.last() == Some(&b'\n') {
+        line.pop();
+    } else if line.len() > MAX_LINE {
+        skip_line(input)?;
+    }
+    Ok(Some(line))
+}
+
+fn skip_line(input: &mut impl BufRead) -> io::Result<()> {
+    loop {
+        let available = input.fill_buf()?;
+        if available.is_empty() {
+            return Ok(());
+        }
+        match memchr::memchr(b'\n', available) {
+            Some(end) => {
+                input.consume(end + 1);
+                return Ok(());
+            }
+            None => {
+                let length = available.len();
+                input.consume(length);
+            }
+        }
+    }
 }

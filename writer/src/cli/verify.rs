@@ -1,5 +1,7 @@
 //! `waybill verify`: any evidence in, one report out.
 
+mod others;
+
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -15,6 +17,7 @@ use waybill_verifier::report::{Check, Report, Requirement, Status, Verdict};
 use waybill_verifier::step::{self, StepRows};
 
 use super::Global;
+use super::escalation::SignerArgs;
 use super::exit::{Exit, Failure};
 use super::out::{self, Form};
 use crate::durable::{self, open_regular};
@@ -27,6 +30,8 @@ Examples:
   waybill verify ledger.jsonl --expected-head 73888fa5…
   waybill verify ours.jsonl theirs.jsonl      two ledgers of one run are compared, too
   waybill verify goal-42 --require complete,pinned
+  waybill verify .sdd/audit .sdd/lineage/escalations
+  waybill verify 793c8e6b….json --signer ann.pem      a receipt, with its project if it lies in one
 
 Exit codes: 0 holds, 1 absent, 2 failed, 3 diverged; 64 wrong arguments, 74 I/O";
 
@@ -38,6 +43,8 @@ pub(super) struct Args {
     subjects: Vec<String>,
     #[command(flatten)]
     expect: ExpectArgs,
+    #[command(flatten)]
+    signer: SignerArgs,
 }
 
 #[derive(Clone, Debug, clap::Args)]
@@ -68,7 +75,7 @@ pub(super) enum Assurance {
     Complete,
 }
 
-fn digest(text: &str) -> Result<Digest, String> {
+pub(super) fn digest(text: &str) -> Result<Digest, String> {
     Digest::from_hex(text.as_bytes()).ok_or_else(|| String::from("a hash has 64 lowercase hex digits"))
 }
 
@@ -79,6 +86,17 @@ impl ExpectArgs {
 
     pub(super) fn require(&self, report: &mut Report) {
         require(report, &self.require);
+    }
+
+    /// Refuses hashes of entries where there is nothing that has them.
+    fn not_of(&self, subject: &Subject, what: &str) -> Result<(), Failure> {
+        if self.expected_head.is_some() || self.contains.is_some() {
+            return Err(Failure::usage(format!(
+                "{} is {what}: --expected-head and --contains go with ledgers",
+                subject.name
+            )));
+        }
+        Ok(())
     }
 
     fn threads(&self, size: u64) -> usize {
@@ -160,7 +178,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<Exit, Failure> {
     }
     let mut reports = Vec::new();
     for subject in &subjects {
-        let mut report = check(subject, &args.expect)?;
+        let mut report = check(subject, &args.expect, &args.signer)?;
         if let Some(run) = &subject.run {
             super::ledger::add_anchored(&mut report, &global.project()?, run, None)?;
         }
@@ -211,32 +229,41 @@ pub(super) fn show(global: &Global, report: &Report) -> Result<Exit, Failure> {
     Ok(Exit::Verdict(report.verdict))
 }
 
-fn check(subject: &Subject, expect: &ExpectArgs) -> Result<Report, Failure> {
+fn check(subject: &Subject, expect: &ExpectArgs, signer: &SignerArgs) -> Result<Report, Failure> {
     if subject.run.is_some() {
         return check_ledger(subject, expect);
     }
     if subject.path.is_dir() {
-        return Err(Failure::usage(format!(
-            "{} is a folder: give a run's name (with --workdir), or files",
-            subject.path.display()
-        )));
+        expect.not_of(subject, "a folder")?;
+        return others::folder(subject);
     }
     let file = open_regular(&subject.path)?;
     match evidence::tell(&beginning(&file).map_err(|error| subject.unreadable(error))?) {
         Kind::Ledger | Kind::Empty => check_ledger(subject, expect),
         Kind::StepJournal => {
-            if expect.expected_head.is_some() || expect.contains.is_some() {
-                return Err(Failure::usage(format!(
-                    "{} is a step journal: --expected-head and --contains go with ledgers",
-                    subject.name
-                )));
-            }
+            expect.not_of(subject, "a step journal")?;
             check_steps(subject, &file)
+        }
+        Kind::EventJournal if expect.contains.is_none() => {
+            others::event_journal(subject, &file, expect.expected_head)
+        }
+        Kind::EventJournal => Err(Failure::usage("--contains goes with ledgers")),
+        Kind::Spine => {
+            expect.not_of(subject, "a spine")?;
+            others::spine_file(&subject.name, &subject.path)
+        }
+        Kind::AuditDay | Kind::Packed => {
+            expect.not_of(subject, "a day of an audit log")?;
+            others::audit_day(subject, open_regular(&subject.path)?)
+        }
+        Kind::Receipt => {
+            expect.not_of(subject, "a receipt")?;
+            others::receipt(subject, &signer.trust()?)
         }
         Kind::Unknown => Err(Failure {
             exit: Exit::Failed,
             message: format!(
-                "{} is neither a ledger nor a step journal, by its content; 'waybill ledger verify --file' \
+                "{} is no evidence that this program knows, by its content; 'waybill ledger verify --file' \
                  reads it as a ledger all the same",
                 subject.path.display()
             ),
@@ -280,8 +307,10 @@ fn comparisons(subjects: &[Subject], reports: &[Report]) -> Result<Vec<(Check, V
     let mut found = Vec::new();
     let mut earlier: Vec<(usize, Vec<Stamp>)> = Vec::new();
     for (index, (subject, report)) in subjects.iter().zip(reports).enumerate() {
-        let run =
-            |report: &Report| report.facts.get("run_id").and_then(|run| run.as_str()).map(str::to_owned);
+        let run = |report: &Report| {
+            let run = report.facts.get("run_id").filter(|_| report.subject.0 == "ledger")?;
+            run.as_str().map(str::to_owned)
+        };
         let Some(run_id) = run(report) else { continue };
         if report.verdict == Verdict::Failed {
             if reports.iter().filter(|other| run(other).as_deref() == Some(run_id.as_str())).count() > 1 {

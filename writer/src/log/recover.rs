@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use waybill_verifier::chain::{FaultKind, Outcome};
+use waybill_verifier::chain::{Fault, FaultKind, Outcome};
 use waybill_verifier::hash::Hasher;
 use waybill_verifier::id::RunId;
 
@@ -42,6 +42,19 @@ pub struct TornTail {
 ///
 /// If it has any fault but a torn tail.
 pub fn plan<R>(run: &RunId, outcome: &Outcome<R>) -> Result<Plan, Error> {
+    plan_of(outcome).map_err(|fault| Error::Damaged {
+        run: run.clone(),
+        fault: fault.clone(),
+        count: outcome.fault_count,
+    })
+}
+
+/// Plans the recovery of any walked chain.
+///
+/// # Errors
+///
+/// The first fault, if it has any but a torn tail.
+pub fn plan_of<R>(outcome: &Outcome<R>) -> Result<Plan, &Fault> {
     match (&outcome.recovery, outcome.faults.first()) {
         (_, None) => Ok(Plan::Extend),
         (Some(recovery), Some(fault)) if fault.kind == FaultKind::TornTail => Ok(Plan::SetAside {
@@ -49,9 +62,7 @@ pub fn plan<R>(run: &RunId, outcome: &Outcome<R>) -> Result<Plan, Error> {
             length: recovery.torn_bytes,
             entry: recovery.place.entry,
         }),
-        (_, Some(fault)) => {
-            Err(Error::Damaged { run: run.clone(), fault: fault.clone(), count: outcome.fault_count })
-        }
+        (_, Some(fault)) => Err(fault),
     }
 }
 

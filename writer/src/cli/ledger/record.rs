@@ -1,16 +1,17 @@
 //! The commands that record.
 
-use std::io::{self, BufRead, Read, Write};
+use std::io::{self, Write};
 use std::sync::mpsc::{Receiver, sync_channel};
 
-use waybill_verifier::chain::MAX_LINE;
 use waybill_verifier::id::{Kind, RunId, TaskId};
 use waybill_verifier::json::{self, Object, Value};
 
 use super::super::Global;
 use super::super::exit::{Exit, Failure};
 use super::super::out::{self, Form};
-use super::super::recording::{Durability, Options, acknowledgement, payload, transition, transition_line};
+use super::super::recording::{
+    Durability, Options, acknowledgement, payload, read_line, transition, transition_line,
+};
 use super::put_line;
 use crate::log::{Ledger, Missing, Recorded, Transition};
 
@@ -280,40 +281,6 @@ fn read_lines() -> Receiver<Result<Vec<u8>, Failure>> {
         }
     });
     receiver
-}
-
-/// The next line without its end; one that is too long comes cut, which its reader refuses.
-fn read_line(input: &mut impl BufRead) -> io::Result<Option<Vec<u8>>> {
-    let limit = u64::try_from(MAX_LINE).unwrap_or(u64::MAX) + 1;
-    let mut line = Vec::new();
-    if input.by_ref().take(limit).read_until(b'\n', &mut line)? == 0 {
-        return Ok(None);
-    }
-    if line.last() == Some(&b'\n') {
-        line.pop();
-    } else if line.len() > MAX_LINE {
-        skip_line(input)?;
-    }
-    Ok(Some(line))
-}
-
-fn skip_line(input: &mut impl BufRead) -> io::Result<()> {
-    loop {
-        let available = input.fill_buf()?;
-        if available.is_empty() {
-            return Ok(());
-        }
-        match memchr::memchr(b'\n', available) {
-            Some(end) => {
-                input.consume(end + 1);
-                return Ok(());
-            }
-            None => {
-                let length = available.len();
-                input.consume(length);
-            }
-        }
-    }
 }
 
 fn kind(name: &str) -> Kind {

@@ -1,0 +1,293 @@
+//! `waybill keys`: the identity that signs here, and whose receipts this user believes.
+
+use std::path::Path;
+
+use clap::Subcommand;
+use waybill_verifier::json::{self, Object, Value};
+use waybill_verifier::key::{Fingerprint, PublicKey};
+use waybill_verifier::receipt::{Pin, TrustEntry};
+
+use super::Global;
+use super::exit::{Exit, Failure, chain};
+use super::out::{self, Form, escape};
+use super::table::lay_out;
+use crate::durable::{AppendFile, Sync};
+use crate::identity::{self, Init};
+use crate::project::Project;
+use crate::trust::{NewEntry, TrustFile};
+use crate::worktree::Worktree;
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Command {
+    /// Make the identity that signs this project's receipts
+    #[command(after_help = INIT_HELP)]
+    Init,
+    /// Show the identity: its fingerprint and public key, never the private one
+    Show,
+    /// Trust a signer from now on, in your own trust file
+    #[command(after_help = TRUST_HELP)]
+    Trust {
+        /// Their public key's file, or its fingerprint
+        #[arg(value_name = "FILE|FINGERPRINT")]
+        signer: String,
+        /// What you call them
+        #[arg(long, value_parser = name)]
+        name: String,
+        /// From when on: 2026-01-31, or a time as 2026-01-31T12:00:00Z
+        #[arg(long, value_name = "TIME", value_parser = from)]
+        valid_from: Option<String>,
+        /// Until when, that day or second included
+        #[arg(long, value_name = "TIME", value_parser = until)]
+        valid_until: Option<String>,
+    },
+    /// Believe nothing that a key signed, whatever time its receipts state
+    Revoke {
+        /// A name in your trust file, a public key's file, or a fingerprint
+        #[arg(value_name = "NAME|FILE|FINGERPRINT")]
+        signer: String,
+    },
+    /// List whom your trust file names
+    List,
+}
+
+const INIT_HELP: &str = "\
+An Ed25519 key pair in .sdd/identity: PKCS#8 for its owner alone, and the public key to hand out. A
+pair that is there is left as it is, so one that OpenSSL made can be put there instead:
+  openssl genpkey -algorithm ed25519 -out .sdd/identity/escalation-identity-key.pem
+
+Exit codes: 0 made or there, 74 I/O, or a key that others can use";
+
+const TRUST_HELP: &str = "\
+The trust file is $XDG_CONFIG_HOME/waybill/trust.toml, else ~/.config/waybill/trust.toml: yours, and
+never one that came with evidence. Compare the fingerprint by another way before you trust it.
+
+Examples:
+  waybill keys trust ann.pem --name ann
+  waybill keys trust SHA256:4jSePaNl… --name ann --valid-until 2026-12-31
+
+Exit codes: 0 done, 64 wrong arguments or no public key, 74 I/O";
+
+fn name(text: &str) -> Result<String, String> {
+    let fits = !text.trim().is_empty() && text.chars().count() <= 64 && !text.chars().any(char::is_control);
+    if fits { Ok(text.to_owned()) } else { Err(String::from("a name has 1 to 64 visible characters")) }
+}
+
+fn from(text: &str) -> Result<String, String> {
+    time(text, "T00:00:00Z")
+}
+
+fn until(text: &str) -> Result<String, String> {
+    time(text, "T23:59:59Z")
+}
+
+fn time(text: &str, of_day: &str) -> Result<String, String> {
+    let whole = if text.len() == 10 { format!("{text}{of_day}") } else { text.to_owned() };
+    match whole.parse::<jiff::Timestamp>() {
+        Ok(time) if time.as_second() >= 0 => Ok(whole),
+        _ => Err(String::from("a time is 2026-01-31, or 2026-01-31T12:00:00Z")),
+    }
+}
+
+pub(super) fn run(global: &Global, command: &Command) -> Result<Exit, Failure> {
+    match command {
+        Command::Init => init(global, &global.project()?),
+        Command::Show => show(global, &global.project()?),
+        Command::Trust { signer, name, valid_from, valid_until } => {
+            let entry = NewEntry {
+                name: name.clone(),
+                key: fingerprint(signer)?,
+                valid_from: valid_from.clone(),
+                valid_until: valid_until.clone(),
+                revoked: false,
+            };
+            add(global, &entry, "trusted")
+        }
+        Command::Revoke { signer } => revoke(global, signer),
+        Command::List => list(global),
+    }
+}
+
+/// A signer as a user names one: a fingerprint, or a public key's file.
+pub(super) fn pin(signer: &str) -> Result<Pin, Failure> {
+    if signer.starts_with("SHA256:") {
+        let fingerprint = signer.parse().map_err(|error| Failure::usage(format!("{signer}: {error}")))?;
+        return Ok(Pin::Fingerprint(fingerprint));
+    }
+    let bytes = identity::read_key_file(Path::new(signer))?;
+    let key = PublicKey::from_file(&bytes)
+        .map_err(|error| Failure::usage(format!("{signer} is no public key to pin: {error}")))?;
+    Ok(Pin::Key(key))
+}
+
+fn fingerprint(signer: &str) -> Result<Fingerprint, Failure> {
+    Ok(match pin(signer)? {
+        Pin::Key(key) => key.fingerprint(),
+        Pin::Fingerprint(fingerprint) => fingerprint,
+    })
+}
+
+fn init(global: &Global, project: &Project) -> Result<Exit, Failure> {
+    let (key, made) = identity::init(project)?;
+    exclude(project);
+    let text = match made {
+        Init::Made => "made the identity",
+        Init::There => "the identity is there already:",
+    };
+    let what = format!("{text} {}\n", key.fingerprint());
+    put_key(global, &what, &key)
+}
+
+fn show(global: &Global, project: &Project) -> Result<Exit, Failure> {
+    let Some(key) = identity::public(project)? else {
+        let message = String::from("there is no identity here: 'waybill keys init' makes one");
+        return Err(Failure { exit: Exit::Absent, message });
+    };
+    let what = format!("{}\ninstall_rev {}\n", key.fingerprint(), key.fingerprint().install_rev());
+    put_key(global, &what, &key)
+}
+
+fn put_key(global: &Global, what: &str, key: &PublicKey) -> Result<Exit, Failure> {
+    let text = match global.form() {
+        Form::Quiet => Vec::new(),
+        Form::Text => format!("{what}{}", key.to_pem()).into_bytes(),
+        Form::Json => document(Object::of([
+            ("fingerprint", Value::from(key.fingerprint().to_string())),
+            ("install_rev", Value::from(key.fingerprint().install_rev())),
+            ("public_key_pem", Value::from(key.to_pem())),
+        ])),
+    };
+    super::put(&text)?;
+    Ok(Exit::Done)
+}
+
+fn document(object: Object) -> Vec<u8> {
+    let mut text = json::ascii_indented(&Value::from(object));
+    text.push(b'\n');
+    text
+}
+
+/// Keeps the private key out of this clone's commits; the folder's own `.gitignore` does so in
+/// others. What can't be done is said, and stops nobody.
+fn exclude(project: &Project) {
+    const LINE: &str = "**/.sdd/identity/";
+    let Ok(Some(worktree)) = Worktree::find(project.root()) else { return };
+    let Ok(path) = worktree.exclude_file() else { return };
+    let there = std::fs::read_to_string(&path).unwrap_or_default();
+    if !there.lines().any(|line| line.trim() == LINE) {
+        let newline = if there.is_empty() || there.ends_with('\n') { "" } else { "\n" };
+        let added = AppendFile::open(&path)
+            .and_then(|mut file| file.append(format!("{newline}{LINE}\n").as_bytes(), Sync::Data));
+        if let Err(error) = added {
+            out::say(&format!(
+                "{LINE} was not added to {}: {}; keep that folder out of commits",
+                path.display(),
+                chain(&error)
+            ));
+        }
+    }
+    let private = project.identity().join(identity::PRIVATE);
+    let private = private.canonicalize().unwrap_or(private);
+    if worktree.tracks(&private).unwrap_or(false) {
+        out::say(&format!(
+            "git tracks {}: 'git rm --cached' it, and make a new identity, since it was in commits",
+            private.display()
+        ));
+    }
+}
+
+fn add(global: &Global, entry: &NewEntry, done: &str) -> Result<Exit, Failure> {
+    let path = TrustFile::of_environment().add(entry)?;
+    let text = match global.form() {
+        Form::Quiet => Vec::new(),
+        Form::Text => {
+            format!("{done} {} ({}) in {}\n", escape(&entry.name), entry.key, path.display()).into_bytes()
+        }
+        Form::Json => document(Object::of([
+            ("name", Value::from(entry.name.as_str())),
+            ("fingerprint", Value::from(entry.key.to_string())),
+            ("revoked", Value::from(entry.revoked)),
+        ])),
+    };
+    super::put(&text)?;
+    Ok(Exit::Done)
+}
+
+fn revoke(global: &Global, signer: &str) -> Result<Exit, Failure> {
+    let entries = TrustFile::of_environment().entries()?.unwrap_or_default();
+    let named: Vec<&TrustEntry> = entries.iter().filter(|entry| entry.name == signer).collect();
+    let mut keys: Vec<Fingerprint> = named.iter().map(|entry| fingerprint_of(entry)).collect();
+    keys.sort_unstable();
+    keys.dedup();
+    let key = match keys.as_slice() {
+        [] => fingerprint(signer).map_err(|failure| {
+            let message =
+                format!("{}; it is no name in your trust file either ('waybill keys list')", failure.message);
+            Failure { exit: failure.exit, message }
+        })?,
+        [key] => *key,
+        _ => {
+            let message = format!("{} names several keys: give the fingerprint", escape(signer));
+            return Err(Failure::usage(message));
+        }
+    };
+    let known = entries.iter().find(|entry| fingerprint_of(entry) == key);
+    let name = known.map_or_else(|| String::from("(revoked)"), |entry| entry.name.clone());
+    if entries.iter().any(|entry| entry.revoked && fingerprint_of(entry) == key) {
+        out::say(&format!("{key} is revoked already"));
+        return Ok(Exit::Done);
+    }
+    let entry = NewEntry { name, key, valid_from: None, valid_until: None, revoked: true };
+    add(global, &entry, "revoked")
+}
+
+fn fingerprint_of(entry: &TrustEntry) -> Fingerprint {
+    match &entry.key {
+        Pin::Key(key) => key.fingerprint(),
+        Pin::Fingerprint(fingerprint) => *fingerprint,
+    }
+}
+
+fn list(global: &Global) -> Result<Exit, Failure> {
+    let entries = TrustFile::of_environment().entries()?.unwrap_or_default();
+    let time = |seconds: Option<u64>| {
+        let seconds = seconds.and_then(|seconds| i64::try_from(seconds).ok())?;
+        jiff::Timestamp::from_second(seconds).ok().map(|time| time.to_string())
+    };
+    let revoked =
+        |key: Fingerprint| entries.iter().any(|entry| entry.revoked && fingerprint_of(entry) == key);
+    let text = match global.form() {
+        Form::Quiet => Vec::new(),
+        Form::Json => {
+            let signers = entries.iter().map(|entry| {
+                Value::from(Object::of([
+                    ("name", Value::from(entry.name.as_str())),
+                    ("fingerprint", Value::from(fingerprint_of(entry).to_string())),
+                    ("valid_from", Value::from(time(entry.valid_from))),
+                    ("valid_until", Value::from(time(entry.valid_until))),
+                    ("revoked", Value::from(revoked(fingerprint_of(entry)))),
+                ]))
+            });
+            document(Object::of([("signers", Value::from(signers.collect::<Vec<_>>()))]))
+        }
+        Form::Text if entries.is_empty() => {
+            b"you trust nobody yet: 'waybill keys trust' adds a signer\n".to_vec()
+        }
+        Form::Text => {
+            let mut rows = vec![["name", "standing", "from", "until", "key"].map(String::from).to_vec()];
+            for entry in &entries {
+                let standing = if revoked(fingerprint_of(entry)) { "revoked" } else { "trusted" };
+                rows.push(vec![
+                    escape(&entry.name),
+                    standing.to_owned(),
+                    time(entry.valid_from).unwrap_or_else(|| String::from("-")),
+                    time(entry.valid_until).unwrap_or_else(|| String::from("-")),
+                    fingerprint_of(entry).to_string(),
+                ]);
+            }
+            // Fingerprints are there to be compared: never cut.
+            lay_out(&rows, usize::MAX).into_bytes()
+        }
+    };
+    super::put(&text)?;
+    Ok(Exit::Done)
+}
