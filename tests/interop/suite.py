@@ -16,6 +16,8 @@ from pathlib import Path
 
 sys.dont_write_bytecode = True  # leave nothing in the repository
 
+import anchors  # noqa: E402
+import audit  # noqa: E402
 import encoders  # noqa: E402
 import ledgers  # noqa: E402
 import steps  # noqa: E402
@@ -35,6 +37,11 @@ def main() -> int:
     home.mkdir(mode=0o700)
     reference = Reference()
     waybill = Waybill(options.waybill, home)
+    key = home / "audit.key"
+    key.touch(mode=0o600)
+    key.write_text("5a" * 32)
+    waybill.env["BERNSTEIN_AUDIT_KEY_PATH"] = str(key)
+    reference("env.set", vars={"BERNSTEIN_AUDIT_KEY_PATH": str(key)})
     suite = Suite(scratch, options.keep, options.only)
     try:
         peer = reference("ping")
@@ -48,6 +55,10 @@ def main() -> int:
             ledgers.run(suite, waybill, reference, options.seed, options.ledgers)
         with suite.group("step journals"):
             steps.run(suite, waybill, reference, options.seed, options.journals)
+        with suite.group("anchors, both directions"):
+            anchors.run(suite, waybill, reference, options.seed, options.anchors)
+        with suite.group("audit logs, both directions"):
+            audit.run(suite, waybill, reference, options.seed, options.logs)
     finally:
         reference.close()
         shutil.rmtree(scratch, ignore_errors=True)
@@ -73,6 +84,8 @@ def arguments() -> argparse.Namespace:
     )
     parser.add_argument("--ledgers", type=int, default=220, help="how many random ledgers")
     parser.add_argument("--journals", type=int, default=60, help="how many random step journals")
+    parser.add_argument("--anchors", type=int, default=8, help="how many random anchored runs")
+    parser.add_argument("--logs", type=int, default=16, help="how many random audit logs")
     parser.add_argument("--only", metavar="PREFIX", help="only cases whose name begins so")
     parser.add_argument(
         "--keep", type=Path, metavar="DIR", help="where folders of failed cases go (emptied first)"

@@ -4,7 +4,7 @@
 // names). The big cases are made here, in a temporary folder.
 
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
@@ -18,7 +18,7 @@ if (!existsSync(waybill)) {
   console.error(`${waybill} is not there: cargo build --release, or name it in WAYBILL_BIN`);
   process.exit(1);
 }
-const { Verifier } = await load('pkg', 'waybill_wasm');
+const { Verifier, ReceiptVerifier } = await load('pkg', 'waybill_wasm');
 const scratch = mkdtempSync(join(tmpdir(), 'waybill-parity-'));
 const random = generator(0x5eed);
 let passed = 0;
@@ -26,6 +26,7 @@ let failed = 0;
 
 try {
   vectors();
+  receipts();
   big();
   misuse();
 } finally {
@@ -33,6 +34,41 @@ try {
 }
 console.log(`${passed} passed, ${failed} failed`);
 process.exitCode = failed === 0 ? 0 : 1;
+
+function receipts() {
+  const key = readFileSync(join(root, 'tests/vectors/hmac.key'));
+  const keyFile = join(scratch, 'hmac.key');
+  writeFileSync(keyFile, key, { mode: 0o600 });
+  for (const name of readdirSync(join(root, 'tests/vectors/receipt')).sort()) {
+    const folder = join(scratch, `receipt-${name}`);
+    cpSync(join(root, 'tests/vectors/receipt', name), folder, { recursive: true });
+    const expected = JSON.parse(readFileSync(join(folder, 'expected.json'), 'utf8'));
+    const files = filesBelow(folder).filter((path) => path.startsWith('.sdd/'));
+    const receipt = files.find((path) => path.startsWith('.sdd/escalation/receipts/'));
+    for (const withKey of [true, false]) {
+      check(`receipt/${name}, ${withKey ? 'with' : 'without'} the key`, () => {
+        const verifier = new ReceiptVerifier(receipt, false, undefined);
+        for (const path of files) {
+          if (!path.includes('identity-key')) verifier.push(path, readFileSync(join(folder, path)));
+        }
+        if (withKey) verifier.key(key);
+        const ours = text(verifier.finish());
+        const env = { PATH: process.env.PATH, HOME: scratch };
+        if (withKey) env.BERNSTEIN_AUDIT_KEY_PATH = keyFile;
+        const command = spawnSync(waybill, ['verify', receipt, '--json'], { cwd: folder, env, encoding: 'utf8' });
+        equal(ours, command.stdout, 'report');
+        if (withKey) equal(JSON.parse(ours).exit_code, expected.strict.exit, 'exit code');
+      });
+    }
+  }
+}
+
+function filesBelow(folder, below = '') {
+  return readdirSync(join(folder, below), { withFileTypes: true }).flatMap((entry) => {
+    const path = below ? `${below}/${entry.name}` : entry.name;
+    return entry.isDirectory() ? filesBelow(folder, path) : [path];
+  });
+}
 
 function vectors() {
   for (const kind of ['ledger', 'step-journal']) {

@@ -12,8 +12,10 @@
 
 #![forbid(unsafe_code)]
 
+mod receipt;
 mod session;
 
+use receipt::ReceiptSession;
 use session::{Error, Session};
 use wasm_bindgen::prelude::{JsError, wasm_bindgen};
 
@@ -87,6 +89,53 @@ impl Verifier {
     /// The check is not finished, nobody asked for a replay, or the chain does not hold.
     pub fn state(&self) -> Result<Vec<u8>, JsError> {
         self.0.state().map_err(thrown)
+    }
+}
+
+/// The check of one escalation receipt, with what of its project is given.
+#[wasm_bindgen]
+#[derive(Debug)]
+pub struct ReceiptVerifier(ReceiptSession);
+
+#[wasm_bindgen]
+impl ReceiptVerifier {
+    /// Starts the check of the receipt at a path, relative to its project's folder
+    /// (`.sdd/escalation/receipts/<id>.json`). With `alone` nothing else is expected to be there;
+    /// otherwise a missing journal or spine fails. `signer` pins a public key (PEM) or its
+    /// fingerprint (`SHA256:…`).
+    ///
+    /// # Errors
+    ///
+    /// A signer that is neither.
+    #[wasm_bindgen(constructor)]
+    pub fn new(path: &str, alone: bool, signer: Option<String>) -> Result<ReceiptVerifier, JsError> {
+        ReceiptSession::new(path, alone, signer.as_deref()).map(ReceiptVerifier).map_err(thrown)
+    }
+
+    /// Takes the next bytes of one of the project's files, by its path relative to the project's
+    /// folder: the receipt, `.sdd/runs/<run>/journal.jsonl`, `.sdd/lineage/escalations/…`,
+    /// `.sdd/audit/…`, `.sdd/identity/…-public.pem`. A private key is never asked for.
+    ///
+    /// # Errors
+    ///
+    /// More bytes than are held at most.
+    pub fn push(&mut self, path: &str, piece: &[u8]) -> Result<(), JsError> {
+        self.0.push(path, piece).map_err(thrown)
+    }
+
+    /// Takes the HMAC key, with which tags are checked. It stays here.
+    ///
+    /// # Errors
+    ///
+    /// A key that is too short.
+    pub fn key(&mut self, bytes: &[u8]) -> Result<(), JsError> {
+        self.0.key(bytes).map_err(thrown)
+    }
+
+    /// Ends the check and returns the report: JSON, the same bytes as the command prints.
+    #[must_use]
+    pub fn finish(self) -> Vec<u8> {
+        self.0.finish()
     }
 }
 

@@ -37,6 +37,10 @@ pub(crate) enum Error {
     NotReplayed,
     /// A chain that does not hold has no state.
     Broken(String),
+    /// The files of a project have more bytes than are held.
+    TooMuch,
+    /// A key is none.
+    Key(String),
 }
 
 impl fmt::Display for Error {
@@ -50,6 +54,8 @@ impl fmt::Display for Error {
             Error::NotFinished => f.write_str("the state is known at the end: call finish() first"),
             Error::NoLedger => f.write_str("a step journal has no state"),
             Error::NotReplayed => f.write_str("the ledger was not replayed: give the option replay"),
+            Error::TooMuch => f.write_str("the files have more bytes than are held at most: 256 MiB"),
+            Error::Key(why) => f.write_str(why),
             Error::Broken(fault) => write!(f, "a chain that does not hold has no state: {fault}"),
         }
     }

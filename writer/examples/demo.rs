@@ -1,7 +1,9 @@
-//! `make demo`: records a run, kills its recorder in the middle of a write, recovers, and finds
-//! one changed byte. Everything shown is done with the `waybill` binary, and checked.
+//! `make demo`: records a run, kills its recorder in the middle of a write, recovers, finds one
+//! changed byte, and takes the run to another machine by git. Everything shown is done with the
+//! `waybill` binary, and checked.
 //!
-//! `demo [--keep]`: with `--keep` the project folder stays, to look around in.
+//! `demo [--keep]`: with `--keep` the folder stays, to look around in. Everything is done below it,
+//! with a home and a git configuration of its own. Without git the last steps are left out.
 //!
 //! Called as `demo worker`, it is the worker of the run: it does some arithmetic, and says what it
 //! does on standard output, a JSON transition a line. Any language could.
@@ -38,6 +40,14 @@ const STEPS: &[(&str, Step)] = &[
     ("An entry is cut off at the end", cut),
 ];
 
+/// The steps that need git, behind the others.
+const GIT_STEPS: &[(&str, Step)] = &[
+    ("The ledger is anchored in git", anchor),
+    ("Another machine goes on with the run", migrate),
+    ("The first machine goes on with it, too", diverge),
+    ("The divergence is settled", settle),
+];
+
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
@@ -63,26 +73,32 @@ fn demonstrate(keep: bool) -> ExitCode {
     tell(
         "A flight recorder writes down what a long run does, entry by entry, so that after a crash \
          the run goes on from what is certain, and anyone can check the record. Here is a small run, \
-         a real kill, and a changed byte. Lines that start with $ are commands, and what is below \
-         them is what they print (long lines are folded).",
+         a real kill, a changed byte, and a move to another machine. Lines that start with $ are \
+         commands, and what is below them is what they print (long lines are folded).",
     );
-    for (number, (title, step)) in (1..).zip(STEPS) {
+    let has_git = demo.has_git();
+    let git_steps = if has_git { GIT_STEPS } else { &[] };
+    let steps: Vec<_> = STEPS.iter().chain(git_steps).collect();
+    for (number, (title, step)) in (1..).zip(&steps) {
         println!("{number}. {title}\n");
         if let Err(error) = step(&mut demo) {
             println!("\nThis did not come out as told: {error}");
-            println!("The project folder is kept: {}", demo.folder.display());
+            println!("The folder is kept: {}", demo.root.display());
             return ExitCode::FAILURE;
         }
     }
-    println!("All {} steps came out as told, in {:.1} s.", STEPS.len(), start.elapsed().as_secs_f64());
+    if !has_git {
+        tell("There is no git here, so the steps that anchor the run and move it are left out.");
+    }
+    println!("All {} steps came out as told, in {:.1} s.", steps.len(), start.elapsed().as_secs_f64());
     if keep {
-        println!("The project folder is kept: {}", demo.folder.display());
+        println!("The folder is kept: {}", demo.root.display());
         return ExitCode::SUCCESS;
     }
-    match fs::remove_dir_all(&demo.folder) {
+    match fs::remove_dir_all(&demo.root) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("demo: can't remove {}: {error}", demo.folder.display());
+            eprintln!("demo: can't remove {}: {error}", demo.root.display());
             ExitCode::FAILURE
         }
     }
@@ -90,7 +106,9 @@ fn demonstrate(keep: bool) -> ExitCode {
 
 /// What the steps share.
 struct Demo {
-    /// The project's folder, made for this.
+    /// The folder that was made for this; all else is below it.
+    root: PathBuf,
+    /// The project's folder on the first machine.
     folder: PathBuf,
     /// The `waybill` binary.
     waybill: PathBuf,
@@ -100,6 +118,32 @@ struct Demo {
     pipeline: Option<Pipeline>,
     /// The last entry's hash, noted outside the ledger.
     head: String,
+}
+
+/// Where a command is called.
+#[derive(Clone, Copy)]
+enum Machine {
+    /// Where the run began.
+    First,
+    /// Where it goes on: another clone of the project.
+    Other,
+}
+
+impl Machine {
+    /// The project's folder on it, below [`Demo::root`].
+    const fn folder(self) -> &'static str {
+        match self {
+            Machine::First => "project",
+            Machine::Other => "other",
+        }
+    }
+
+    const fn prompt(self) -> &'static str {
+        match self {
+            Machine::First => "$",
+            Machine::Other => "other$",
+        }
+    }
 }
 
 /// An entry that the recorder said is on disk.
@@ -116,10 +160,13 @@ impl Demo {
         if !waybill.is_file() {
             return Err("the waybill binary is missing: run 'cargo build --release' first".into());
         }
-        let folder = std::env::temp_dir().join(format!("waybill-demo-{}", std::process::id()));
-        fs::create_dir(&folder).map_err(|error| format!("can't make {}: {error}", folder.display()))?;
+        let root = std::env::temp_dir().join(format!("waybill-demo-{}", std::process::id()));
+        let folder = root.join(Machine::First.folder());
+        for made in [&root, &folder, &root.join("home"), &root.join("tmp")] {
+            fs::create_dir(made).map_err(|error| format!("can't make {}: {error}", made.display()))?;
+        }
         let (acknowledged, head) = (Vec::new(), String::new());
-        Ok(Demo { folder, waybill, acknowledged, pipeline: None, head })
+        Ok(Demo { root, folder, waybill, acknowledged, pipeline: None, head })
     }
 
     fn run_folder(&self) -> PathBuf {
@@ -134,25 +181,58 @@ impl Demo {
         Ok(fs::metadata(self.ledger())?.len())
     }
 
-    /// The binary in the project's folder, with an environment that has nothing of the caller's to
-    /// scrub.
+    /// The binary in the project's folder.
     fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(&self.waybill);
+        self.program(Machine::First, &self.waybill, arguments)
+    }
+
+    /// A program in the project's folder, with an environment that has nothing of the caller's to
+    /// scrub, and a home of its own: a key is made there, and no git configuration is found.
+    fn program(&self, machine: Machine, program: &Path, arguments: &[&str]) -> Command {
+        let home = self.root.join("home");
+        let mut command = Command::new(program);
         command
-            .current_dir(&self.folder)
+            .current_dir(self.root.join(machine.folder()))
             .args(arguments)
             .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("XDG_STATE_HOME", home.join(".local/state"))
+            .env("HOME", home)
+            .env("TMPDIR", self.root.join("tmp"))
             .env("COLUMNS", (WIDTH - INDENT).to_string())
             .env("NO_COLOR", "1")
+            .env("GIT_CONFIG_NOSYSTEM", "1")
+            .env("GIT_CONFIG_GLOBAL", "/dev/null")
             .stdin(Stdio::null());
+        for role in ["AUTHOR", "COMMITTER"] {
+            command.env(format!("GIT_{role}_NAME"), "demo");
+            command.env(format!("GIT_{role}_EMAIL"), "demo@example.org");
+        }
         command
+    }
+
+    fn has_git(&self) -> bool {
+        let said = self.program(Machine::First, Path::new("git"), &["--version"]).output();
+        said.is_ok_and(|said| said.status.success())
+    }
+
+    /// Runs git, and shows nothing unless it fails.
+    fn git(&self, machine: Machine, arguments: &[&str]) -> Result<String> {
+        let said = self.program(machine, Path::new("git"), arguments).output()?;
+        let error = String::from_utf8_lossy(&said.stderr);
+        expect(said.status.success(), &format!("git {} was to work: {error}", arguments.join(" ")))?;
+        Ok(String::from_utf8(said.stdout)?)
     }
 
     /// Runs the binary and shows the call, all that it prints, and a code that is not 0.
     fn show(&self, code: i32, arguments: &[&str]) -> Result<String> {
-        show_call(arguments);
+        self.show_on(Machine::First, code, arguments)
+    }
+
+    fn show_on(&self, machine: Machine, code: i32, arguments: &[&str]) -> Result<String> {
+        show_call(machine, "waybill", arguments);
         let (mut output, writer) = io::pipe()?;
-        let mut command = self.command(arguments);
+        let mut command = self.program(machine, &self.waybill, arguments);
         command.stdout(writer.try_clone()?).stderr(writer);
         let mut child = command.spawn()?;
         // It holds the pipe's other end, and would keep it open.
@@ -169,6 +249,12 @@ impl Demo {
         println!();
         expect(status.code() == Some(code), &format!("it was to exit with code {code}"))?;
         Ok(text)
+    }
+
+    /// The last entry's hash on a machine.
+    fn head_on(&self, machine: Machine) -> Result<String> {
+        let said = self.program(machine, &self.waybill, &["ledger", "state", RUN]).output()?;
+        head_in(&String::from_utf8(said.stdout)?)
     }
 }
 
@@ -355,8 +441,7 @@ fn state(demo: &mut Demo) -> Result<()> {
     );
     let text = demo.show(0, &["ledger", "state", RUN])?;
     expect(text.contains("A resume goes on with: report"), "the frontier was to be the task 'report'")?;
-    let head = text.lines().find_map(|line| line.strip_prefix("head "));
-    demo.head = head.ok_or("the head was to be shown")?.to_owned();
+    demo.head = head_in(&text)?;
     tell(
         "The head, the last entry's hash, stands for the whole chain. Somebody who noted it \
          elsewhere can have the ledger checked against it:",
@@ -394,6 +479,110 @@ fn cut(demo: &mut Demo) -> Result<()> {
     tell("The head from step 4 tells:");
     let report = demo.show(2, &["verify", "cut.jsonl", "--quiet", "--expected-head", &demo.head])?;
     expect(report.contains("entries are missing"), "the missing entry was to be noticed")
+}
+
+fn anchor(demo: &mut Demo) -> Result<()> {
+    let first = Machine::First;
+    demo.git(first, &["init", "--quiet"])?;
+    demo.git(first, &["init", "--quiet", "--bare", "../remote.git"])?;
+    demo.git(first, &["remote", "add", "origin", "../remote.git"])?;
+    fs::write(demo.folder.join(".gitignore"), ".sdd/\n")?;
+    demo.git(first, &["add", ".gitignore"])?;
+    demo.git(first, &["commit", "--quiet", "--message", "Keep the records out"])?;
+    demo.git(first, &["push", "--quiet", "origin", "HEAD"])?;
+    tell(
+        "A head is best noted elsewhere as a matter of course. The project is a git repository with a \
+         remote. An anchor is the ledger as a commit of its own, under a ref that is no branch; it \
+         touches neither files nor history of the project. The audit log records it, with a key that \
+         is made at the first time:",
+    );
+    let said = demo.show(0, &["ledger", "anchor", RUN])?;
+    expect(said.contains(&demo.head), "the head was to be anchored")?;
+    expect(demo.root.join("home/.local/state/bernstein/audit.key").is_file(), "the key was to be made")?;
+    let said = demo.show(0, &["ledger", "push", RUN])?;
+    expect(said.starts_with("pushed"), "the anchor was to be pushed")?;
+    tell(
+        "Who trusts the remote need not note a head: its anchor, read at this moment, vouches for the ledger:",
+    );
+    let report = demo.show(0, &["ledger", "verify", RUN, "--remote", "origin"])?;
+    expect(report.starts_with("VERIFIED"), "the ledger was to be verified")
+}
+
+fn migrate(demo: &mut Demo) -> Result<()> {
+    let other = Machine::Other;
+    tell(
+        "The first machine is out of reach. Another one, other$, has a clone of the project. What it \
+         fetches stays in a temporary repository until it is verified:",
+    );
+    show_call(other, "git", &["clone", "remote.git", "."]);
+    println!();
+    let (from, to) = (demo.root.join("remote.git"), demo.root.join(other.folder()));
+    let (from, to) =
+        (from.to_str().ok_or("a folder has no name")?, to.to_str().ok_or("a folder has no name")?);
+    demo.git(Machine::First, &["clone", "--quiet", from, to])?;
+    demo.show_on(other, 0, &["ledger", "fetch", RUN])?;
+    let ledger = Path::new(".sdd/runtime/ledger").join(RUN).join("000000.jsonl");
+    let fetched = fs::read(Path::new(to).join(ledger))?;
+    expect(fetched == fs::read(demo.ledger())?, "the ledgers of both machines were to be the same bytes")?;
+    tell(
+        "The ledger is there, byte for byte. A resume records itself and leaves a signal for each task of \
+         the frontier, here the report; whoever runs tasks there picks it up.",
+    );
+    let said = demo.show_on(other, 0, &["ledger", "resume", RUN])?;
+    expect(said.contains("signalled report"), "the task 'report' was to be signalled")?;
+    demo.show_on(other, 0, &["ledger", "append", RUN, "--kind", "task.completed", "--task", "report"])?;
+    demo.show_on(other, 0, &["ledger", "close", RUN])?;
+    demo.show_on(other, 0, &["ledger", "anchor", RUN])?;
+    let said = demo.show_on(other, 0, &["ledger", "push", RUN])?;
+    expect(said.starts_with("pushed"), "the anchor was to be pushed")
+}
+
+fn diverge(demo: &mut Demo) -> Result<()> {
+    tell("The first machine comes back, knows nothing of that, and resumes the run as well:");
+    demo.show(0, &["ledger", "resume", RUN])?;
+    let [ours, theirs] = [demo.head_on(Machine::First)?, demo.head_on(Machine::Other)?];
+    let before = (fs::read(demo.ledger())?, demo.git(Machine::First, &["for-each-ref"])?);
+    tell(
+        "Now there are two lineages of one run. They are never merged, and none replaces the other: \
+         the fetch is refused, and names the fork and both heads.",
+    );
+    let said = demo.show(3, &["ledger", "fetch", RUN])?;
+    for head in [&ours, &theirs] {
+        expect(said.contains(head), &format!("the head {head} was to be named"))?;
+    }
+    let after = (fs::read(demo.ledger())?, demo.git(Machine::First, &["for-each-ref"])?);
+    expect(before == after, "neither ledger nor refs were to change")?;
+    tell("Both, side by side from the fork on:");
+    let said = demo.show(3, &["ledger", "diff", RUN, "--remote", "origin"])?;
+    for head in [&ours, &theirs] {
+        expect(said.contains(&head[..12]), &format!("the lineage of {head} was to be shown"))?;
+    }
+    expect(said.contains("run.closed"), "what the other machine did was to be shown")
+}
+
+fn settle(demo: &mut Demo) -> Result<()> {
+    let (ours, theirs) = (demo.head_on(Machine::First)?, demo.head_on(Machine::Other)?);
+    let before = fs::read(demo.ledger())?;
+    tell(
+        "Which one counts is for somebody who knows the run to say. The report was finished on the other \
+         machine, so its lineage is kept. This one is set aside, not deleted:",
+    );
+    demo.show(0, &["ledger", "diff", RUN, "--remote", "origin", "--keep", "anchored"])?;
+    let aside = fs::read(demo.run_folder().join(format!(".aside-{ours}")))?;
+    expect(aside == before, "the lineage that was set aside was to be kept as it was")?;
+    expect(demo.head_on(Machine::First)? == theirs, "the other lineage was to be in its place")?;
+    tell("The audit log says that it was done; each of its events is tagged with the key.");
+    let log = demo.show(0, &["audit", "log"])?;
+    expect(log.contains("work_ledger.diverged_settled"), "the decision was to be recorded")?;
+    let log = demo.program(Machine::First, &demo.waybill, &["audit", "log", "--json"]).output()?;
+    let log = String::from_utf8(log.stdout)?;
+    let event = log.lines().last().unwrap_or_default();
+    for head in [&ours, &theirs] {
+        expect(event.contains(head.as_str()), "the event was to name both heads")?;
+    }
+    demo.show(0, &["audit", "verify", "--require", "complete,hmac", "--quiet"])?;
+    let runs = demo.show(0, &["ledger", "runs", "--remote", "origin"])?;
+    expect(runs.contains("agree") && runs.contains("same"), "ledger, anchor and remote were to agree")
 }
 
 /// The worker: does what it is ordered to on standard input, and says it on standard output.
@@ -462,6 +651,12 @@ fn acknowledged(answer: &str) -> Result<Acknowledged> {
     read().ok_or_else(|| format!("an acknowledgement was to come, not {answer:?}").into())
 }
 
+/// The head that `ledger state` shows.
+fn head_in(state: &str) -> Result<String> {
+    let head = state.lines().find_map(|line| line.strip_prefix("head "));
+    Ok(head.ok_or("the head was to be shown")?.to_owned())
+}
+
 fn find(bytes: &[u8], what: &[u8]) -> Option<usize> {
     bytes.windows(what.len()).position(|window| window == what)
 }
@@ -478,12 +673,12 @@ fn tell(text: &str) {
     println!();
 }
 
-fn show_call(arguments: &[&str]) {
+fn show_call(machine: Machine, program: &str, arguments: &[&str]) {
     let quoted = arguments.iter().map(|argument| match argument.contains(' ') {
         true => format!("'{argument}'"),
         false => (*argument).to_owned(),
     });
-    let call = format!("$ waybill {}", quoted.collect::<Vec<_>>().join(" "));
+    let call = format!("{} {program} {}", machine.prompt(), quoted.collect::<Vec<_>>().join(" "));
     println!("{}", fold(&call, INDENT, INDENT + 4).join(" \\\n"));
 }
 
