@@ -290,7 +290,8 @@ fn a_run_migrates_and_a_second_resume_is_refused_at_the_fork() {
     let before = a.everything();
     let remote_before = world.git(&world.0.path().join("remote.git"), &["for-each-ref"]);
     let words = ["diverged at entry 3", &ours, &theirs];
-    a.fails(3, &words, &["ledger", "fetch", RUN]);
+    let said = a.fails(3, &words, &["ledger", "fetch", RUN]);
+    assert!(said.err.contains("ledger diff goal-42 --remote origin"), "{said:?}");
     assert_eq!(a.run(&["ledger", "verify", RUN, "--remote", "origin"]).code, Some(3));
     assert_eq!(a.run(&["ledger", "diff", RUN, "--remote", "origin"]).code, Some(3));
     assert_eq!(a.everything(), before);
@@ -306,6 +307,14 @@ fn a_run_migrates_and_a_second_resume_is_refused_at_the_fork() {
     assert!(a.ok(&["audit", "log"]).out.contains("work_ledger.diverged_settled"));
     a.ok(&["audit", "verify", "--require", "complete,hmac"]);
     assert_eq!(a.json(&["ledger", "fetch", RUN])["action"], "unchanged");
+    assert!(!a.folder.join(".sdd/runtime/resume/t0.signal").exists(), "t0 is complete in the lineage kept");
+    // What a remote holds now vouches, also for an anchor that a gc made another commit of.
+    b.ok(&["ledger", "gc", RUN]);
+    for (host, more) in [(&a, &["--anchored"][..]), (&b, &["--anchored"]), (&a, &[])] {
+        let arguments = [&["ledger", "verify", RUN, "--remote", "origin", "--json"], more].concat();
+        let report = report(&host.run(&arguments));
+        assert_eq!(report.verdict(), "verified", "{report:?}");
+    }
 }
 
 #[test]
@@ -343,7 +352,11 @@ fn a_remote_that_was_rolled_back_takes_nothing_away() {
     a.ok(&["ledger", "push", RUN]);
     world.git(&remote, &["update-ref", REF, &old]);
     let before = a.everything();
-    a.fails(2, &["4 entries", "the anchor has 3", "waybill ledger anchor"], &["ledger", "fetch", RUN]);
+    a.fails(
+        2,
+        &["4 entries", "the anchor at origin has 3", "waybill ledger anchor"],
+        &["ledger", "fetch", RUN],
+    );
     assert_eq!(a.everything(), before);
     let b = world.clone("b", &[]);
     b.ok(&["ledger", "fetch", RUN]);
@@ -698,6 +711,22 @@ fn a_read_only_repository_is_said_and_nothing_is_lost() {
     assert_eq!(host.everything(), before);
     host.ok(&["ledger", "anchor", RUN]);
     assert!(Command::new("umount").arg(disk.path()).status().unwrap().success());
+}
+
+#[test]
+fn a_list_tells_a_ledger_that_goes_on_from_its_anchor_from_one_that_does_not() {
+    let world = World::new();
+    let host = world.host("host", &["init", "-q"]).opened();
+    host.ok(&["ledger", "anchor", RUN]);
+    let whole = fs::read(host.ledger()).unwrap();
+    host.append("task.completed", "t0");
+    assert!(host.ok(&["ledger", "runs"]).out.contains("ledger ahead"));
+    let cut = whole[..whole.len() - 1].iter().rposition(|&byte| byte == b'\n').unwrap() + 1;
+    fs::write(host.ledger(), &whole[..cut]).unwrap();
+    for task in ["x", "y"] {
+        host.ok(&["ledger", "append", RUN, "--kind", "a.b", "--task", task, "--accept-loss"]);
+    }
+    assert!(host.ok(&["ledger", "runs"]).out.contains("DIVERGED"));
 }
 
 #[test]

@@ -58,7 +58,9 @@ class Log:
 
     # Writing -------------------------------------------------------------------
 
-    def they_append(self, events: list[dict[str, Any]], now: datetime.datetime | None = None) -> None:
+    def they_append(
+        self, events: list[dict[str, Any]], now: datetime.datetime | None = None
+    ) -> None:
         """The reference's append, today or on another day."""
         shown = now.strftime(LAYOUT) if now else None
         self.rows += self.reference(
@@ -68,8 +70,10 @@ class Log:
 
     def transition(self) -> None:
         """Something new to anchor."""
-        args = {"workdir": str(self.folder), "run_id": self.run}
-        self.reference("ledger.append", **args, transitions=[{"kind": "task.started", "task_id": "t"}])
+        made = [{"kind": "task.started", "task_id": "t"}]
+        self.reference(
+            "ledger.append", workdir=str(self.folder), run_id=self.run, transitions=made
+        )
 
     def we_append(self) -> None:
         """Our anchor, and its event."""
@@ -191,8 +195,9 @@ class Log:
             self.ours("audit", "verify", "--require", "hmac", code=2)
         finally:
             self.waybill.env["BERNSTEIN_AUDIT_KEY_PATH"] = key
-        got = sorted(row["hmac"] for row in self.reference("audit.rows", workdir=str(self.folder))["rows"])
-        same(got, sorted(row["hmac"] for row in self.rows), "rows by the reference")
+        rows = self.reference("audit.rows", workdir=str(self.folder))["rows"]
+        hashes = [sorted(row["hmac"] for row in some) for some in (rows, self.rows)]
+        same(hashes[0], hashes[1], "rows by the reference")
         self.query({}, [])
 
     def query(self, filters: dict[str, str], argv: list[str]) -> None:

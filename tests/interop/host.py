@@ -279,7 +279,8 @@ class Host:
                 theirs.pop(name, None)
             same(written, theirs, "signals, byte for byte")
         if row:
-            same(sorted(row["payload"]), ["from_head", "resume_nonce", "state"], "row of the resume")
+            names = ["from_head", "resume_nonce", "state"]
+            same(sorted(row["payload"]), names, "fields of the resume")
             same(row["payload"]["from_head"], before, "from_head")
             same(row["payload"]["state"], "resumed", "state in the row of the resume")
             assert re.fullmatch("[0-9a-f]{32}", row["payload"]["resume_nonce"]), row
@@ -333,7 +334,7 @@ class Host:
         if not (self.folder / ".sdd" / "audit").exists():
             return
         theirs = self.reference("audit.verify", workdir=str(self.folder))
-        same((theirs["ok"], theirs["errors"]), (True, []), "the reference's verdict on the audit log")
+        same((theirs["ok"], theirs["errors"]), (True, []), "their verdict on the audit log")
         done = self.waybill("audit", "verify", "--workdir", str(self.folder), "--json")
         same(done.expect(0).json()["verdict"], "consistent", "our verdict on the audit log")
         self.suite.saw("audit logs")

@@ -75,12 +75,12 @@ fn try_anchor(
     };
     let mut same = false;
     if let Some(there) = &there {
-        match standing(run, &ours, &there.chain)? {
+        match standing(run, None, &ours, &there.chain)? {
             Standing::Same => same = true,
             Standing::LocalAhead(_) => {}
             Standing::AnchorAhead(more) => {
                 let local = ours.stamps.len();
-                return Err(Error::Behind { run: run.clone(), local, anchored: local + more });
+                return Err(Error::Behind { run: run.clone(), remote: None, local, anchored: local + more });
             }
         }
     }

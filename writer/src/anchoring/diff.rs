@@ -225,6 +225,7 @@ pub fn keep(
             (name, fork.commit)
         }
     };
+    super::resume::take_signals_back(project, run)?;
     let draft = settled(run, keep, &fork, &aside, now);
     let recorded = audit::record(project, key, &draft)?;
     Ok(Kept { aside, commit, recorded: Some(recorded) })

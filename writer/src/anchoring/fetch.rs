@@ -56,10 +56,15 @@ pub fn fetch(
     };
     let theirs = read_anchor(&quarantine.store, run, quarantine.commit, Some(remote))?;
     let behind = |ours: &Chain| -> Result<(), Error> {
-        match standing(run, ours, &theirs.chain)? {
+        match standing(run, Some(remote), ours, &theirs.chain)? {
             Standing::LocalAhead(more) => {
                 let anchored = theirs.chain.stamps.len();
-                Err(Error::Ahead { run: run.clone(), local: anchored + more, anchored })
+                Err(Error::Ahead {
+                    run: run.clone(),
+                    remote: Some(remote.to_owned()),
+                    local: anchored + more,
+                    anchored,
+                })
             }
             Standing::Same | Standing::AnchorAhead(_) => Ok(()),
         }
@@ -153,7 +158,7 @@ pub(super) fn materialize(
     let ours = local(project, run)?;
     let exists = ours.as_ref().is_some_and(|ours| !ours.chain.stamps.is_empty() || ours.torn.is_some());
     let ours = ours.unwrap_or_default();
-    let more = match standing(run, &ours.chain, &anchor.chain)? {
+    let more = match standing(run, None, &ours.chain, &anchor.chain)? {
         Standing::AnchorAhead(more) => more,
         Standing::Same | Standing::LocalAhead(_) => return Ok(Materialized::Unchanged),
     };
@@ -246,10 +251,15 @@ pub fn push(store: &Store, run: &RunId, remote: &str) -> Result<(ObjectId, Pushe
             return Err(Error::NoAnchor { run: run.clone(), remote: Some(remote.to_owned()) });
         };
         let theirs = read_anchor(&quarantine.store, run, quarantine.commit, Some(remote))?;
-        match standing(run, &ours.chain, &theirs.chain) {
+        match standing(run, Some(remote), &ours.chain, &theirs.chain) {
             Ok(Standing::AnchorAhead(more)) => {
                 let local = ours.chain.stamps.len();
-                return Err(Error::Behind { run: run.clone(), local, anchored: local + more });
+                return Err(Error::Behind {
+                    run: run.clone(),
+                    remote: Some(remote.to_owned()),
+                    local,
+                    anchored: local + more,
+                });
             }
             Ok(Standing::Same | Standing::LocalAhead(_)) => {
                 network::push(store, remote, run, Some(&quarantine.commit), &ours.commit)?;

@@ -59,6 +59,8 @@ pub enum Error {
     Behind {
         /// The run.
         run: RunId,
+        /// The remote whose anchor it is; none: the one here.
+        remote: Option<String>,
         /// How many entries are here.
         local: usize,
         /// How many there.
@@ -68,6 +70,8 @@ pub enum Error {
     Ahead {
         /// The run.
         run: RunId,
+        /// The remote whose anchor it is; none: the one here.
+        remote: Option<String>,
         /// How many entries are here.
         local: usize,
         /// How many there.
@@ -77,6 +81,8 @@ pub enum Error {
     Diverged {
         /// The run.
         run: RunId,
+        /// The remote whose anchor it is; none: the one here.
+        remote: Option<String>,
         /// The first entry whose hashes differ.
         entry: usize,
         /// The local head.
@@ -120,16 +126,18 @@ impl fmt::Display for Error {
             Error::BadAnchor { remote, report } => {
                 write!(f, "the anchor{} does not hold: {}", from(remote), report.summary)
             }
-            Error::Behind { run, local, anchored } => {
-                write!(f, "the anchor of run {run} has {anchored} entries, the ledger here has {local}")
+            Error::Behind { run, remote, local, anchored } => {
+                let at = from(remote);
+                write!(f, "the anchor of run {run}{at} has {anchored} entries, the ledger here has {local}")
             }
-            Error::Ahead { run, local, anchored } => {
-                write!(f, "the ledger of run {run} here has {local} entries, the anchor has {anchored}")
+            Error::Ahead { run, remote, local, anchored } => {
+                let at = from(remote);
+                write!(f, "the ledger of run {run} here has {local} entries, the anchor{at} has {anchored}")
             }
-            Error::Diverged { run, entry, local, anchored } => write!(
+            Error::Diverged { run, entry, local, anchored, .. } => write!(
                 f,
                 "run {run} diverged at entry {entry}: the head here is {local}, the anchored one is {anchored}; \
-                 the run was resumed twice, and nothing was changed"
+                 two went on with the run, and nothing is merged"
             ),
             Error::UnhashedFieldsDiffer { run, entry } => write!(
                 f,
@@ -340,14 +348,23 @@ pub enum Standing {
 /// # Errors
 ///
 /// If they diverged, or fields that no hash covers differ.
-pub fn standing(run: &RunId, local: &Chain, anchored: &Chain) -> Result<Standing, Error> {
+pub fn standing(
+    run: &RunId,
+    remote: Option<&str>,
+    local: &Chain,
+    anchored: &Chain,
+) -> Result<Standing, Error> {
     match compare(&local.stamps, &anchored.stamps) {
         Comparison::Identical => Ok(Standing::Same),
         Comparison::LocalAhead(more) => Ok(Standing::LocalAhead(more)),
         Comparison::RemoteAhead(more) => Ok(Standing::AnchorAhead(more)),
-        Comparison::Diverged { entry, .. } => {
-            Err(Error::Diverged { run: run.clone(), entry, local: local.head(), anchored: anchored.head() })
-        }
+        Comparison::Diverged { entry, .. } => Err(Error::Diverged {
+            run: run.clone(),
+            remote: remote.map(str::to_owned),
+            entry,
+            local: local.head(),
+            anchored: anchored.head(),
+        }),
         Comparison::UnhashedFieldsDiffer { entry } => {
             Err(Error::UnhashedFieldsDiffer { run: run.clone(), entry })
         }

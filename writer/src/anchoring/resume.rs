@@ -69,7 +69,7 @@ pub fn project(project: &Project, store: Option<&Store>, run: &RunId) -> Result<
         (None, None) => return Err(crate::log::Error::Absent(run.clone()).into()),
         (None, Some(anchor)) => (anchor.chain.clone(), Materialized::Created, Some(anchor)),
         (Some(ours), None) => (ours.chain, Materialized::Unchanged, None),
-        (Some(ours), Some(anchor)) => match standing(run, &ours.chain, &anchor.chain)? {
+        (Some(ours), Some(anchor)) => match standing(run, None, &ours.chain, &anchor.chain)? {
             Standing::AnchorAhead(more) => {
                 (anchor.chain.clone(), Materialized::FastForwarded(more), Some(anchor))
             }
@@ -157,6 +157,19 @@ fn resumed(state: &State) -> Result<Transition, Error> {
     let kind = Kind::new("run.resumed").expect("it fits the pattern");
     let task_id = TaskId::new("").expect("the run itself");
     Ok(Transition { kind, task_id, payload, redactions: 0 })
+}
+
+/// Removes this run's unclaimed signals: they speak of a lineage that may not be the one kept.
+pub(super) fn take_signals_back(project: &Project, run: &RunId) -> Result<(), Error> {
+    let folder = project.resume_signals();
+    for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        let is_signal = path.extension().is_some_and(|extension| extension == "signal");
+        if is_signal && run_of_signal(&path).as_deref() == Some(run.as_str()) {
+            durable::remove(&path)?;
+        }
+    }
+    Ok(())
 }
 
 fn write_signals(project: &Project, run: &RunId, projection: &Projection) -> Result<(), Error> {

@@ -64,7 +64,7 @@ impl fmt::Display for Error {
             }
             Error::ClockBehind { archived } => write!(
                 f,
-                "the clock is not behind {archived}, whose audit rows are packed already: set it right"
+                "the clock is not past {archived}, whose audit rows are packed already: set it right"
             ),
             Error::Absent => f.write_str("there is no audit log here"),
             Error::NotPacked(path) => {

@@ -151,16 +151,22 @@ impl From<anchoring::Error> for Failure {
                 (Exit::Failed, String::from("; fetch it from a remote that has it whole"))
             }
             Error::BadAnchor { .. } => (Exit::Failed, String::from("; nothing was taken")),
-            Error::Behind { run, .. } => {
-                (Exit::Failed, format!("; 'waybill ledger fetch {run}' (or resume) takes them over first"))
+            Error::Behind { run, remote: None, .. } => {
+                (Exit::Failed, format!("; 'waybill ledger resume {run}' takes them over first"))
             }
+            Error::Behind { run, remote: Some(remote), .. } => (
+                Exit::Failed,
+                format!("; 'waybill ledger fetch {run} --remote {remote}' takes them over first"),
+            ),
             Error::Ahead { run, .. } => {
                 (Exit::Failed, format!("; 'waybill ledger anchor {run}' and push carry them there instead"))
             }
-            Error::Diverged { run, .. } => (
-                Exit::Verdict(Verdict::Diverged),
-                format!("; 'waybill ledger diff {run}' shows both, and --keep settles it"),
-            ),
+            Error::Diverged { run, remote, .. } => {
+                let remote = remote.map(|remote| format!(" --remote {remote}")).unwrap_or_default();
+                let advice =
+                    format!("; 'waybill ledger diff {run}{remote}' shows both, and --keep settles it");
+                (Exit::Verdict(Verdict::Diverged), advice)
+            }
             Error::UnhashedFieldsDiffer { run, .. } => {
                 (Exit::Failed, format!("; 'waybill ledger diff {run}' shows both"))
             }
@@ -168,7 +174,8 @@ impl From<anchoring::Error> for Failure {
             Error::Layout(_) => (Exit::Failed, String::new()),
             Error::Audit(error) => {
                 let inner = Failure::from(error);
-                (inner.exit, String::from("; one more anchor does it when that is mended"))
+                let message = format!("it is anchored, but not in the audit log: {}", inner.message);
+                return Failure { exit: inner.exit, message: message + "; then anchor once more" };
             }
             Error::Git(git::Error::File(_)) => (Exit::Io, String::new()),
             Error::Git(_) => (Exit::Io, String::new()),

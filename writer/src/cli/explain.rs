@@ -170,6 +170,10 @@ const ENTRIES: &[Entry] = entries! {
     "anchor.contains":
         "The entry whose hash you gave is anchored.", not: "That nothing behind it was cut off.",
         "If it fails, history was rewritten or it is another run.";
+    "anchor.remote":
+        "The anchor that was just read at the remote holds the same entries, or the first of them.",
+        not: "More than the remote is worth.",
+        "If the remote has more: 'waybill ledger fetch'. If they diverged: 'waybill ledger diff --remote'.";
     "bundle.form":
         "The file is a git bundle whose pack can be read within the limits.", not: "",
         "Make it again: git bundle create x.bundle refs/bernstein/work-ledger/RUN";

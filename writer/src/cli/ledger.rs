@@ -120,7 +120,7 @@ pub(super) enum Command {
         /// The run
         run: RunId,
         /// The remote, by name or address
-        #[arg(long, default_value = "origin")]
+        #[arg(long, value_name = "NAME", default_value = "origin")]
         remote: String,
     },
     /// Carry the anchor to a remote, if the remote's own is what it goes on from
@@ -129,7 +129,7 @@ pub(super) enum Command {
         /// The run
         run: RunId,
         /// The remote, by name or address
-        #[arg(long, default_value = "origin")]
+        #[arg(long, value_name = "NAME", default_value = "origin")]
         remote: String,
     },
     /// Go on with a run from its ledger: record it (run.resumed) and signal its tasks
@@ -148,7 +148,7 @@ pub(super) enum Command {
     #[command(after_help = anchors::RUNS_HELP)]
     Runs {
         /// Ask this remote, too
-        #[arg(long)]
+        #[arg(long, value_name = "NAME")]
         remote: Option<String>,
     },
     /// Show two lineages of a run side by side from their fork, or settle it
@@ -203,8 +203,8 @@ Examples:
   waybill ledger append goal-42 --kind task.completed --task t0 --payload @result.json
   my-job | waybill ledger append goal-42 --stdin --durability group
 
-Exit codes: 0 recorded, 1 no such run, 2 the ledger is damaged, 64 wrong arguments or a refused
-line, 74 I/O (the message names what was not recorded), 75 lock held (--no-wait)";
+Exit codes: 0 recorded, 1 no such run, 2 the ledger is damaged, or its anchor knows more entries
+(--accept-loss goes on all the same), 64 wrong arguments or a refused line, 74 I/O (the message names what was not recorded), 75 lock held (--no-wait)";
 
 const LOG_HELP: &str = "\
 Examples:
@@ -218,8 +218,11 @@ const VERIFY_HELP: &str = "\
 Examples:
   waybill ledger verify goal-42
   waybill ledger verify --file 000000.jsonl --expected-head 73888fa5… --json
+  waybill ledger verify goal-42 --remote origin
+  waybill ledger verify goal-42 --anchored --expected-commit 28717687…
 
-Exit codes: 0 holds (or empty), 1 no such run, 2 failed, 64 wrong arguments, 74 I/O";
+Exit codes: 0 holds (or empty), 1 no such run, 2 failed, 3 diverged from an anchor, 64 wrong
+arguments, 74 I/O";
 
 const REPAIR_HELP: &str = "\
 A torn tail needs no repair: opening the run sets it aside. This is for damage in the middle, which

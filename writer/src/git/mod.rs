@@ -288,9 +288,19 @@ impl Store {
         if self.has(id) {
             return Ok(false);
         }
-        let written = self.repository.objects.write_buf(kind_to_gix(kind), bytes).map_err(|error| {
-            Error::Failed { action: "can't write object", what: id.to_hex(), reason: one_line(&error) }
-        })?;
+        // A `git gc` prunes a folder that is empty at the moment, between its making and the
+        // object's coming into it: once more, then.
+        let mut attempts = 0;
+        let written = loop {
+            match self.repository.objects.write_buf(kind_to_gix(kind), bytes) {
+                Ok(written) => break written,
+                Err(error) if attempts == 20 || !one_line(&error).contains("No such file or directory") => {
+                    let (action, reason) = ("can't write object", one_line(&error));
+                    return Err(Error::Failed { action, what: id.to_hex(), reason });
+                }
+                Err(_) => attempts += 1,
+            }
+        };
         debug_assert_eq!(written, to_gix(id));
         let hex = id.to_hex();
         let (folder, name) = hex.split_at(2);

@@ -2,11 +2,12 @@
 
 use clap::ValueEnum;
 use waybill_verifier::anchor::{Expect, ObjectId};
-use waybill_verifier::compare::{Comparison, compare};
+use waybill_verifier::chain::Place;
+use waybill_verifier::compare::{Comparison, Stamp, compare};
 use waybill_verifier::hash::Digest;
 use waybill_verifier::id::RunId;
 use waybill_verifier::json::{self, Object, Value};
-use waybill_verifier::ledger::TaskState;
+use waybill_verifier::ledger::{Row, TaskState};
 use waybill_verifier::report::{Check, Report, Status, Verdict, Voucher};
 
 use super::super::Global;
@@ -43,6 +44,9 @@ Exit codes: 0 fetched (or nothing new), 1 no such run there, 2 it does not hold,
 ahead (anchor instead), 3 diverged, 74 I/O";
 
 pub(super) const PUSH_HELP: &str = "\
+Only a remote's anchor that ours goes on from is replaced, and only if it is still there (a lease); a
+lineage that 'diff --keep local' set aside goes to refs/waybill/aside there in the same push.
+
 Example:
   waybill ledger push goal-42 --remote origin
 
@@ -215,23 +219,18 @@ pub(super) fn verify(
                 Failure::usage("--expected-commit: a commit's id has 40 lowercase hex digits")
             })?),
         };
-    let here = store.reference(&anchor_ref(run))?;
-    let there = match remote {
-        Some(remote) => match network::remote_anchor(&store, remote, run)? {
-            Some(commit) => Some(commit),
-            None => {
-                let remote = Some(remote.to_owned());
-                return Err(anchoring::Error::NoAnchor { run: run.clone(), remote }.into());
-            }
-        },
-        None => None,
-    };
-    let Some(commit) = here else {
+    let Some(commit) = store.reference(&anchor_ref(run))? else {
         return Err(anchoring::Error::NoAnchor { run: run.clone(), remote: None }.into());
     };
     let known = expect.expect();
-    let expect_anchor = Expect { commit: expected.or(there), head: known.head, contains: known.contains };
-    let mut report = anchoring::report_anchor(&store, run, commit, expect_anchor, |_, _| {})?;
+    let expect_anchor = Expect { commit: expected, head: known.head, contains: known.contains };
+    let mut stamps = Vec::new();
+    let visit = |row: &Row<'_>, _: Place| stamps.push(Stamp::of(row));
+    let mut report = anchoring::report_anchor(&store, run, commit, expect_anchor, visit)?;
+    if let (Some(remote), true) = (remote, report.verdict != Verdict::Failed) {
+        let (check, verdict, voucher) = remote_check(&store, run, &stamps, remote)?;
+        add_check(&mut report, check, verdict, voucher);
+    }
     expect.require(&mut report);
     show(global, &report)
 }
@@ -242,7 +241,7 @@ pub(in super::super) fn anchored_check(
     project: &Project,
     run: &RunId,
     remote: Option<&str>,
-) -> Result<Option<(Check, Option<Verdict>, Voucher)>, Failure> {
+) -> Result<Option<Held>, Failure> {
     const ID: &str = "ledger.anchored";
     let store = match (Store::discover(project.root()), remote) {
         (Ok(Some(store)), _) => store,
@@ -275,36 +274,81 @@ pub(in super::super) fn anchored_check(
             }
         },
     };
-    let fail = |sentence: String, verdict| {
-        Ok(Some((Check::new(ID, Status::Fail, sentence), Some(verdict), Voucher::None)))
-    };
     let anchor = match anchor {
         Ok(anchor) => anchor,
-        Err(error @ anchoring::Error::BadAnchor { .. }) => return fail(error.to_string(), Verdict::Failed),
+        Err(error @ anchoring::Error::BadAnchor { .. }) => {
+            let check = Check::new(ID, Status::Fail, error.to_string());
+            return Ok(Some((check, Some(Verdict::Failed), Voucher::None)));
+        }
         Err(error) => return Err(error.into()),
     };
     let Some(ours) = anchoring::local(project, run).ok().flatten() else { return Ok(None) };
-    let count = anchor.chain.stamps.len();
-    let pass = |sentence: String| Ok(Some((Check::new(ID, Status::Pass, sentence), None, voucher)));
-    match compare(&ours.chain.stamps, &anchor.chain.stamps) {
+    Ok(Some(held_against(ID, "the ledger", &ours.chain.stamps, &whose, &anchor.chain.stamps, voucher)))
+}
+
+/// A check, the verdict that it forces, and what it vouches for.
+type Held = (Check, Option<Verdict>, Voucher);
+
+/// The anchor here held against a remote's.
+fn remote_check(store: &Store, run: &RunId, ours: &[Stamp], remote: &str) -> Result<Held, Failure> {
+    const ID: &str = "anchor.remote";
+    let Some(quarantine) = network::fetch(store, remote, run)? else {
+        let remote = Some(remote.to_owned());
+        return Err(anchoring::Error::NoAnchor { run: run.clone(), remote }.into());
+    };
+    let whose = format!("the anchor at {}", escape(remote));
+    Ok(match anchoring::read_anchor(&quarantine.store, run, quarantine.commit, Some(remote)) {
+        Ok(theirs) => {
+            held_against(ID, "the anchor here", ours, &whose, &theirs.chain.stamps, Voucher::Outside)
+        }
+        Err(error @ anchoring::Error::BadAnchor { .. }) => {
+            (Check::new(ID, Status::Fail, error.to_string()), Some(Verdict::Failed), Voucher::None)
+        }
+        Err(error) => return Err(error.into()),
+    })
+}
+
+/// How one chain stands to another that vouches for it.
+fn held_against(
+    id: &'static str,
+    what: &str,
+    ours: &[Stamp],
+    whose: &str,
+    theirs: &[Stamp],
+    voucher: Voucher,
+) -> Held {
+    let head = |stamps: &[Stamp]| stamps.last().map_or(Digest::ZERO, |stamp| stamp.entry_hash);
+    let count = theirs.len();
+    let pass = |sentence: String| (Check::new(id, Status::Pass, sentence), None, voucher);
+    let fail = |sentence: String, fault, verdict| {
+        let mut check = Check::new(id, Status::Fail, sentence);
+        check.fault = fault;
+        (check, Some(verdict), Voucher::None)
+    };
+    match compare(ours, theirs) {
         Comparison::Identical => pass(format!("{whose} holds the same {count} entries")),
         Comparison::LocalAhead(more) => {
-            pass(format!("{whose} holds its first {count} entries; {more} more are not anchored yet"))
+            pass(format!("{whose} holds the first {count} entries of {what}; {more} more are not there yet"))
         }
         Comparison::RemoteAhead(more) => fail(
-            format!("{whose} holds {count} entries, {more} more than the ledger: its end is missing here"),
+            format!("{whose} holds {count} entries, {more} more than {what}: its end is missing here"),
+            None,
             Verdict::Failed,
         ),
         Comparison::Diverged { entry, .. } => fail(
             format!(
-                "diverged at entry {entry}: the head here is {}, that of {whose} is {}",
-                ours.chain.head(),
-                anchor.chain.head()
+                "diverged at entry {entry}: the head of {what} is {}, that of {whose} is {}",
+                head(ours),
+                head(theirs)
             ),
+            Some("diverged"),
             Verdict::Diverged,
         ),
         Comparison::UnhashedFieldsDiffer { entry } => fail(
-            format!("`ts` or `redactions` of entry {entry} differ from {whose}: one of them was edited"),
+            format!(
+                "`ts` or `redactions` of entry {entry} differ between {what} and {whose}: one was edited"
+            ),
+            Some("unhashed_fields_differ"),
             Verdict::Failed,
         ),
     }
@@ -317,10 +361,18 @@ pub(in super::super) fn add_anchored(
     run: &RunId,
     remote: Option<&str>,
 ) -> Result<(), Failure> {
-    let Some((check, verdict, voucher)) = anchored_check(project, run, remote)? else { return Ok(()) };
-    if voucher == Voucher::Outside && report.verdict == Verdict::Consistent {
+    if let Some((check, verdict, voucher)) = anchored_check(project, run, remote)? {
+        add_check(report, check, verdict, voucher);
+    }
+    Ok(())
+}
+
+fn add_check(report: &mut Report, check: Check, verdict: Option<Verdict>, voucher: Voucher) {
+    let vouched = check.status == Status::Pass && voucher == Voucher::Outside;
+    if vouched && report.verdict == Verdict::Consistent {
         report.verdict = Verdict::Verified;
         report.summary = format!("the entries hold, and {}", check.sentence);
+        report.does_not_establish.retain(|line| !line.starts_with("that no entries were cut off at the end"));
     }
     if let Some(verdict) = verdict.filter(|verdict| verdict.badness() > report.verdict.badness()) {
         report.verdict = verdict;
@@ -330,7 +382,6 @@ pub(in super::super) fn add_anchored(
         report.verdict = Verdict::Incomplete;
     }
     report.checks.push(check);
-    Ok(())
 }
 
 pub(super) fn diff(
@@ -350,7 +401,7 @@ pub(super) fn diff(
         let kept = anchoring::keep(&project, &other, &key, run, which, Moment::now(), waiting(run))?;
         let name = if which == Keep::Local { "local" } else { "anchored" };
         let text = format!(
-            "kept the {name} lineage of run {run}; the other is now {}\nanchor {}; the audit log says so",
+            "kept the {name} lineage of run {run}; the other is now {}\nthe anchor is {}; recorded in the audit log",
             kept.aside, kept.commit
         );
         return tell(
@@ -438,7 +489,6 @@ fn fork_text(run: &RunId, fork: &Fork) -> String {
         text.push_str(row.trim_end());
         text.push('\n');
     };
-    line("", "");
     line(&format!("local, head {}", head(fork.heads.0)), &format!("anchored, head {}", head(fork.heads.1)));
     for index in 0..shown.min(200) {
         line(&side_text(fork.local.get(index)), &side_text(fork.anchored.get(index)));
@@ -467,6 +517,8 @@ struct Known {
     local: Option<Result<Replayed, String>>,
     anchored: Option<Result<(u64, Digest), String>>,
     commits: (Option<ObjectId>, Option<ObjectId>),
+    /// Whether the anchored head is the ledger's entry at that place.
+    holds_anchored: bool,
 }
 
 pub(super) fn runs(global: &Global, remote: Option<&str>) -> Result<Exit, Failure> {
@@ -476,7 +528,13 @@ pub(super) fn runs(global: &Global, remote: Option<&str>) -> Result<Exit, Failur
         return Err(anchoring::Error::NoRepository.into());
     }
     let mut known: std::collections::BTreeMap<RunId, Known> = std::collections::BTreeMap::new();
-    let entry = |run: &RunId| Known { run: run.clone(), local: None, anchored: None, commits: (None, None) };
+    let entry = |run: &RunId| Known {
+        run: run.clone(),
+        local: None,
+        anchored: None,
+        commits: (None, None),
+        holds_anchored: false,
+    };
     for run in project.runs()? {
         let mut found = entry(&run);
         found.local = Some(match super::replay(global, &run) {
@@ -501,7 +559,10 @@ pub(super) fn runs(global: &Global, remote: Option<&str>) -> Result<Exit, Failur
                 Ok(commit) => {
                     found.commits.0 = Some(commit);
                     match anchoring::claimed(store, &run) {
-                        Ok(Some(claimed)) => Ok(claimed),
+                        Ok(Some(claimed)) => {
+                            found.holds_anchored = holds(&project, &run, claimed)?;
+                            Ok(claimed)
+                        }
                         Ok(None) => Err(String::from("the anchor can't be read: verify --anchored says why")),
                         Err(error) => Err(error.to_string()),
                     }
@@ -518,6 +579,13 @@ pub(super) fn runs(global: &Global, remote: Option<&str>) -> Result<Exit, Failur
     show_runs(global, &known.into_values().collect::<Vec<_>>(), remote.is_some())
 }
 
+/// Whether a ledger has an entry of a hash as the last of so many.
+fn holds(project: &Project, run: &RunId, (entries, head): (u64, Digest)) -> Result<bool, Failure> {
+    let Ok(Some(ours)) = anchoring::local(project, run) else { return Ok(false) };
+    let last = usize::try_from(entries).ok().and_then(|entries| entries.checked_sub(1));
+    Ok(last.and_then(|last| ours.chain.stamps.get(last)).is_some_and(|stamp| stamp.entry_hash == head))
+}
+
 impl Known {
     /// Whether ledger and anchor agree, in a word.
     fn agreement(&self) -> &'static str {
@@ -530,7 +598,8 @@ impl Known {
                 match entries.cmp(anchored) {
                     std::cmp::Ordering::Equal if head == anchored_head => "agree",
                     std::cmp::Ordering::Equal => "DIVERGED",
-                    std::cmp::Ordering::Greater => "ledger ahead",
+                    std::cmp::Ordering::Greater if self.holds_anchored => "ledger ahead",
+                    std::cmp::Ordering::Greater => "DIVERGED",
                     std::cmp::Ordering::Less => "anchor ahead",
                 }
             }
