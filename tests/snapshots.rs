@@ -54,7 +54,7 @@ fn a_snapshot_is_the_working_tree_without_records_and_touches_nothing() {
     git(home.path(), &["add", "-f", "sub"]);
     let state = || {
         (
-            git(home.path(), &["status", "--porcelain=v2", "-z"]),
+            git(home.path(), &["status", "--porcelain=v2", "-z", "--", ".", ":(exclude).sdd"]),
             git(home.path(), &["rev-parse", "HEAD"]),
             git(home.path(), &["ls-files", "-s"]),
             fs::read(home.path().join("kept")).unwrap(),
