@@ -128,10 +128,6 @@ const ENTRIES: &[Entry] = entries! {
         "What is recommended follows from reason, budget and events by the rules, in one of their two readings.",
         not: "That it is wise, or that anybody did it.",
         "If it fails, the signer recommends something else than the rules: ask them why.";
-    "not_canonical":
-        "A text that must be in its one form is not: somebody reformatted or edited it.",
-        not: "That a value was changed.",
-        "Find out which program rewrote it, and get another copy.";
     "index_mismatch":
         "An event's number is not its place: events are missing, doubled or moved, or the number was edited.",
         not: "",
