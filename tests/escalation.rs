@@ -334,3 +334,30 @@ fn required_assurances_are_insisted_on() {
     fs::remove_file(home.key()).unwrap();
     assert_eq!((with("hmac"), with("complete")), (Some(2), Some(2)));
 }
+
+#[test]
+fn killed_at_any_moment_and_run_again_it_is_whole() {
+    let home = Home::signing();
+    events(&home, 4);
+    home.ok([&EMIT[..4], &["first"], &EMIT[5..]].concat());
+    for (round, wait) in (0..24u64).map(|round| (round, round * 700)) {
+        let worker = format!("w{round}");
+        let arguments = [&EMIT[..4], &[worker.as_str()], &EMIT[5..]].concat();
+        let mut child =
+            home.command().args(&arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        std::thread::sleep(std::time::Duration::from_micros(wait));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        if round % 2 == 0 {
+            home.ok(&arguments);
+        }
+    }
+    // What was never run again may be in the spine alone; what was is whole.
+    assert!(home.receipts().len() >= 13);
+    let receipts: Vec<_> = home.receipts().iter().map(|id| home.verify_receipt(id)).collect();
+    assert!(receipts.iter().all(|receipt| receipt.verdict() == "consistent"), "{receipts:?}");
+    let mirrored =
+        receipts.iter().filter(|receipt| receipt.check("audit.mirror")["status"] == "pass").count();
+    assert!(mirrored >= 13);
+    assert_eq!(report(&home.run(["audit", "verify", "--json"])).verdict(), "consistent");
+}

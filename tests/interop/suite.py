@@ -18,6 +18,7 @@ sys.dont_write_bytecode = True  # leave nothing in the repository
 
 import encoders  # noqa: E402
 import ledgers  # noqa: E402
+import receipts  # noqa: E402
 import steps  # noqa: E402
 from harness import Reference, Suite, Waybill  # noqa: E402
 
@@ -48,6 +49,8 @@ def main() -> int:
             ledgers.run(suite, waybill, reference, options.seed, options.ledgers)
         with suite.group("step journals"):
             steps.run(suite, waybill, reference, options.seed, options.journals)
+        with suite.group("receipts, audit logs, event journals"):
+            receipts.run(suite, waybill, reference, options.seed, options.receipts)
     finally:
         reference.close()
         shutil.rmtree(scratch, ignore_errors=True)
@@ -73,6 +76,7 @@ def arguments() -> argparse.Namespace:
     )
     parser.add_argument("--ledgers", type=int, default=220, help="how many random ledgers")
     parser.add_argument("--journals", type=int, default=60, help="how many random step journals")
+    parser.add_argument("--receipts", type=int, default=30, help="how many in each direction")
     parser.add_argument("--only", metavar="PREFIX", help="only cases whose name begins so")
     parser.add_argument(
         "--keep", type=Path, metavar="DIR", help="where folders of failed cases go (emptied first)"
