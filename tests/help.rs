@@ -167,3 +167,125 @@ impl Report {
         self.0["checks"].as_array().unwrap().iter().find(|check| check["status"] == "fail")
     }
 }
+
+/// A project folder with a home of its own: where the HMAC key and the trust file are.
+pub struct Home {
+    pub project: Project,
+    pub home: TempDir,
+}
+
+impl Home {
+    pub fn new() -> Home {
+        Home { project: Project::new(), home: TempDir::new().unwrap() }
+    }
+
+    /// With the vectors' key, and a copy of a vector's folder as the project.
+    pub fn of_vector(kind: &str, name: &str) -> Home {
+        let home = Home::new();
+        home.put_vectors_key();
+        copy(&vectors().join(kind).join(name), home.path());
+        home
+    }
+
+    /// With an identity.
+    pub fn signing() -> Home {
+        let home = Home::new();
+        home.ok(["keys", "init"]);
+        home
+    }
+
+    pub fn path(&self) -> &Path {
+        self.project.path()
+    }
+
+    pub fn key(&self) -> PathBuf {
+        self.home.path().join(".local/state/bernstein/audit.key")
+    }
+
+    pub fn put_vectors_key(&self) {
+        use std::os::unix::fs::PermissionsExt;
+        std::fs::create_dir_all(self.key().parent().unwrap()).unwrap();
+        std::fs::copy(vectors().join("hmac.key"), self.key()).unwrap();
+        std::fs::set_permissions(self.key(), std::fs::Permissions::from_mode(0o600)).unwrap();
+    }
+
+    pub fn command(&self) -> Command {
+        let mut command = waybill(self.path());
+        command.env("HOME", self.home.path());
+        command
+    }
+
+    pub fn run<S: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = S>) -> Said {
+        self.command().args(arguments).output().unwrap().into()
+    }
+
+    #[track_caller]
+    pub fn ok<S: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = S>) -> Said {
+        let said = self.run(arguments);
+        assert_eq!(said.code, Some(0), "{said:?}");
+        said
+    }
+
+    #[track_caller]
+    pub fn fails<S: AsRef<OsStr>>(
+        &self,
+        code: i32,
+        words: &[&str],
+        arguments: impl IntoIterator<Item = S>,
+    ) -> Said {
+        let said = self.run(arguments);
+        assert_eq!(said.code, Some(code), "{said:?}");
+        for word in words {
+            assert!(said.err.contains(word), "{word:?} in {said:?}");
+        }
+        said
+    }
+
+    /// The ids of the receipts that are there.
+    pub fn receipts(&self) -> Vec<String> {
+        let Ok(folder) = std::fs::read_dir(self.path().join(".sdd/escalation/receipts")) else {
+            return Vec::new();
+        };
+        let mut ids: Vec<_> = folder
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .filter_map(|name| name.strip_suffix(".json").map(str::to_owned))
+            .collect();
+        ids.sort();
+        ids
+    }
+
+    pub fn verify_receipt(&self, id: &str) -> Report {
+        report(&self.run(["escalation", "verify", id, "--json"]))
+    }
+}
+
+pub fn vectors() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/vectors")
+}
+
+/// Copies a folder with all that is in it.
+pub fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let to = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy(&entry.path(), &to);
+        } else {
+            std::fs::copy(entry.path(), to).unwrap();
+        }
+    }
+}
+
+/// Each of a report's check ids and faults has an explanation.
+#[track_caller]
+pub fn is_explained(report: &Report, known: &mut std::collections::BTreeSet<String>) {
+    for check in report.0["checks"].as_array().unwrap() {
+        for name in [&check["id"], &check["fault"]].into_iter().filter_map(Value::as_str) {
+            if known.insert(name.to_owned()) {
+                let said: Said = waybill(Path::new("/")).args(["explain", name]).output().unwrap().into();
+                assert_eq!(said.code, Some(0), "{name} is not explained: {said:?}");
+            }
+        }
+    }
+}

@@ -2,10 +2,16 @@
 #![allow(clippy::unwrap_used, unreachable_pub, clippy::print_stderr, clippy::print_stdout, reason = "tests")]
 
 mod anchors;
+mod audit;
 mod cli;
 mod crash;
+mod escalation;
 mod faults;
 mod flips;
 mod help;
+mod keys;
+mod mutation;
+mod receipts;
 mod secrets;
+mod snapshots;
 mod vectors;

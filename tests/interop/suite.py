@@ -20,6 +20,7 @@ import anchors  # noqa: E402
 import audit  # noqa: E402
 import encoders  # noqa: E402
 import ledgers  # noqa: E402
+import receipts  # noqa: E402
 import steps  # noqa: E402
 from harness import Reference, Suite, Waybill  # noqa: E402
 
@@ -59,6 +60,8 @@ def main() -> int:
             anchors.run(suite, waybill, reference, options.seed, options.anchors)
         with suite.group("audit logs, both directions"):
             audit.run(suite, waybill, reference, options.seed, options.logs)
+        with suite.group("receipts, audit logs, event journals"):
+            receipts.run(suite, waybill, reference, options.seed, options.receipts)
     finally:
         reference.close()
         shutil.rmtree(scratch, ignore_errors=True)
@@ -84,8 +87,9 @@ def arguments() -> argparse.Namespace:
     )
     parser.add_argument("--ledgers", type=int, default=220, help="how many random ledgers")
     parser.add_argument("--journals", type=int, default=60, help="how many random step journals")
-    parser.add_argument("--anchors", type=int, default=8, help="how many random anchored runs")
-    parser.add_argument("--logs", type=int, default=16, help="how many random audit logs")
+    parser.add_argument("--anchors", type=int, default=6, help="how many random anchored runs")
+    parser.add_argument("--logs", type=int, default=12, help="how many random audit logs")
+    parser.add_argument("--receipts", type=int, default=30, help="how many in each direction")
     parser.add_argument("--only", metavar="PREFIX", help="only cases whose name begins so")
     parser.add_argument(
         "--keep", type=Path, metavar="DIR", help="where folders of failed cases go (emptied first)"

@@ -156,7 +156,7 @@ pub fn create_with(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>)
 ///
 /// If any step fails; nothing is then left under either name.
 pub fn create_whole(path: &Path, bytes: &[u8]) -> Result<(), Error> {
-    let temporary = temporary(path);
+    let temporary = temporary(path)?;
     create(&temporary, bytes)?;
     let linked = fs::hard_link(&temporary, path);
     let removed = fs::remove_file(&temporary);
@@ -180,7 +180,7 @@ pub fn remove(path: &Path) -> Result<(), Error> {
 ///
 /// If any step fails; the old file then still stands.
 pub fn replace(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> Result<(), Error> {
-    let temporary = temporary(path);
+    let temporary = temporary(path)?;
     let mut file = new_file(&temporary)?;
     let replaced =
         write(&mut file).and_then(|()| file.sync_all()).and_then(|()| fs::rename(&temporary, path));
@@ -191,7 +191,6 @@ pub fn replace(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> 
     sync_folder(folder_of(path))
 }
 
-/// A name of this process's own beside a file.
 /// Gives a file another name in its folder, durably; the name must be free.
 ///
 /// # Errors
@@ -202,10 +201,18 @@ pub fn rename(path: &Path, to: &Path) -> Result<(), Error> {
     sync_folder(folder_of(path))
 }
 
-fn temporary(path: &Path) -> PathBuf {
+/// A name of this process's own beside a file, and free: what stands there is left over from a
+/// process that had the same number and died.
+fn temporary(path: &Path) -> Result<PathBuf, Error> {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(format!(".new-{}", std::process::id()));
-    path.with_file_name(name)
+    let temporary = path.with_file_name(name);
+    match fs::remove_file(&temporary) {
+        Err(source) if source.kind() != io::ErrorKind::NotFound => {
+            Err(Error::new("can't remove", &temporary, source))
+        }
+        _ => Ok(temporary),
+    }
 }
 
 fn new_file(path: &Path) -> Result<File, Error> {

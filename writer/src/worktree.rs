@@ -197,7 +197,8 @@ impl Worktree {
     ///
     /// If it names another commit, or git can't.
     pub fn keep(&self, run: &RunId, step: u64, commit: &str, replaced: Option<&str>) -> Result<(), Error> {
-        const NONE: &str = "0000000000000000000000000000000000000000";
+        // The empty old value: there must be no such ref, whatever hash the repository uses.
+        const NONE: &str = "";
         let reference = reference(run, step);
         let updated =
             self.git(["update-ref", "--no-deref", &reference, commit, replaced.unwrap_or(NONE)]).map(drop);

@@ -191,6 +191,9 @@ fn emit(global: &Global, project: &Project, args: &EmitArgs) -> Result<Exit, Fai
     if let Some(path) = &emitted.key_made {
         out::say(&format!("made the HMAC key {}: back it up, who has it can write records", path.display()));
     }
+    for path in &emitted.set_aside {
+        out::say(&format!("a row that was never acknowledged was set aside as {}", path.display()));
+    }
     let text = match global.form() {
         Form::Quiet => Vec::new(),
         Form::Json => line(projection(&emitted.binding, &emitted.id, &emitted.entry_hash)),

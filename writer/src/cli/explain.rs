@@ -60,6 +60,122 @@ const ENTRIES: &[Entry] = entries! {
         "Every step is written in the one canonical form.",
         not: "A warning does not mean that a value was changed.",
         "Find out which program rewrote the file.";
+    "journal.chain":
+        "Every event's hashes cover its type, its fields, its number and its predecessor, from the first event on.",
+        not: "That nothing was cut off at the end, when events happened (`ts` and `elapsed_s` are covered by no hash), or which run it is of.",
+        "If it fails, the first fault names event, line and byte. Compare with another copy; a receipt of the run tells which events were there when it was signed.";
+    "journal.expected_head":
+        "The last event is the one whose hash you gave, so nothing is missing and nothing was added.",
+        not: "More than the hash you gave is worth.",
+        "If it fails, events were cut off or added since: compare with the copy that has that head.";
+    "spine.chain":
+        "Every row of the lineage spine hashes to what it states and names the row before it.",
+        not: "Without the HMAC key, that nobody rewrote all of it.",
+        "If it fails, the first fault names row, line and byte. Get another copy and compare.";
+    "spine.hmac":
+        "Every row's tag was made with the HMAC key of this project.",
+        not: "Which holder of the key made it.",
+        "If it was not checked, name the key's file in BERNSTEIN_AUDIT_KEY_PATH. If it fails, somebody without the key wrote the row, or the key is another project's.";
+    "spine.head":
+        "The head file counts the rows and names the last, so none was cut off behind its back.",
+        not: "That both were not put back to an earlier state together. A stale head file is what a crash leaves.",
+        "If it fails, rows are missing: get another copy of both files.";
+    "audit.files":
+        "Every file of the audit log is one day's, packed or not, and no day is there twice.",
+        not: "That no day is missing at the end.",
+        "Move files that are no day's elsewhere. A day that is there twice, the same both times, is an interrupted packing: the next 'waybill audit archive' ends it.";
+    "audit.chain":
+        "Every row is in its one form and names the tag of the row before it, over all days.",
+        not: "What the rows say: that is the tags' word. Where the log ends: a cut last day still verifies.",
+        "If it fails, the first fault names file, line and byte. Get that day from a copy.";
+    "audit.hmac":
+        "Every row's tag was made with the HMAC key, so its content is what was written.",
+        not: "Which holder of the key wrote it, or that it happened.",
+        "If it was not checked, name the key's file in BERNSTEIN_AUDIT_KEY_PATH.";
+    "audit.mirror":
+        "The audit log has the event that this receipt was written, and it says the same.",
+        not: "A missing event does not make a receipt wrong: other programs write none.",
+        "If it warns, look whether the log was cut, or the receipt made elsewhere.";
+    "receipt.form":
+        "The receipt's file is exactly its canonical bytes: known fields of the right types, the key and the signature in their one form.",
+        not: "That anything it says is true.",
+        "If it fails, the file was edited, reformatted, or written by another program: get it from where it was made.";
+    "receipt.signature":
+        "The key in the receipt signed exactly what it claims, by the strict rules of Ed25519.",
+        not: "Whose key that is: see receipt.signer.",
+        "If it fails, something was changed after signing. Believe nothing in it.";
+    "receipt.signer":
+        "The key is one that you named, with --signer or in your trust file, and not revoked.",
+        not: "Where it warns: that you know the signer. A key that came with the evidence vouches for nothing.",
+        "Compare the fingerprint by another way, then 'waybill keys trust'. If it fails, somebody else signed it, or the key is revoked.";
+    "receipt.id":
+        "The file is named after its claims, so no other receipt was put in its place.",
+        not: "",
+        "If it fails, the file was renamed or swapped: look for the receipt with the right name.";
+    "receipt.anchor":
+        "The lineage spine has an entry of exactly this receipt, and the receipt names it.",
+        not: "That the spine itself holds: see spine.chain and spine.hmac.",
+        "If it fails, the receipt was not made here, or one of the two was changed.";
+    "receipt.window":
+        "The events that the receipt names are in the run's journal, at their places, unchanged since.",
+        not: "That they were all that happened: only that they were the last ones before the stall.",
+        "If it fails, the journal was changed or cut after the receipt was signed: compare with another copy.";
+    "receipt.fork":
+        "The journal recorded the snapshot that the receipt recommends to go on from, before the window's end, and the repository has it.",
+        not: "That the working tree in it is any good.",
+        "If it fails, look at 'git for-each-ref refs/bernstein/snapshots' and the journal's snapshot events.";
+    "receipt.action":
+        "What is recommended follows from reason, budget and events by the rules, in one of their two readings.",
+        not: "That it is wise, or that anybody did it.",
+        "If it fails, the signer recommends something else than the rules: ask them why.";
+    "index_mismatch":
+        "An event's number is not its place: events are missing, doubled or moved, or the number was edited.",
+        not: "",
+        "Compare with another copy at that event.";
+    "payload_hash_mismatch":
+        "An event's fields do not hash to what it states: they were changed after it was written.",
+        not: "Which of them.",
+        "Compare with another copy at that event.";
+    "event_hash_mismatch":
+        "An event's hash is not that of its type, number, payload and predecessor.",
+        not: "Which of them was changed.",
+        "Compare with another copy at that event.";
+    "unknown_profile":
+        "The journal's first event names a way of hashing that this program does not know.",
+        not: "That it was changed.",
+        "Look for a newer version of this program.";
+    "unknown_scheme":
+        "An audit row names a way of tagging that this program does not know.",
+        not: "That it was changed.",
+        "Look for a newer version of this program.";
+    "prev_hmac_mismatch":
+        "An audit row names another predecessor than the row before it: rows or days were removed, inserted or moved.",
+        not: "",
+        "Compare with a copy of the log at that row.";
+    "hmac_mismatch":
+        "A tag is not the content's under the key: the content was changed, or the key is another one.",
+        not: "Which of the two.",
+        "If every tag fails, the key is another project's. Otherwise get that row from a copy.";
+    "prev_chain_digest_mismatch":
+        "An event's details name another predecessor than the row itself.",
+        not: "",
+        "Compare with a copy of the log at that row.";
+    "no_final_newline":
+        "A file's last row is whole and lacks its newline: what a crash leaves, and nothing is lost.",
+        not: "",
+        "Nothing: the next append ends it.";
+    "undated_file":
+        "A file in the audit folder has no day's name, so its rows are part of no chain.",
+        not: "What is in it.",
+        "Move it elsewhere.";
+    "day_twice":
+        "A day is there packed and unpacked, so which counts can't be told.",
+        not: "",
+        "'waybill audit archive' ends an interrupted packing. If the two differ, compare them with a copy.";
+    "archive_corrupt":
+        "A packed day can't be unpacked whole: what it held is not established.",
+        not: "That the other days are damaged.",
+        "Get that file from a copy.";
     "require.complete":
         "You asked for a report in which nothing is left unchecked.",
         not: "That what was checked holds: that is the other checks' word.",
@@ -261,7 +377,7 @@ mod tests {
     use super::ENTRIES;
 
     #[test]
-    fn every_fault_of_a_ledger_and_an_anchor_is_explained() {
+    fn every_fault_is_explained() {
         for kind in [
             FaultKind::TornTail,
             FaultKind::InteriorCorruption,
@@ -283,6 +399,15 @@ mod tests {
             FaultKind::ObjectMissing,
             FaultKind::ObjectMismatch,
             FaultKind::ObjectLimit,
+            FaultKind::PayloadHashMismatch,
+            FaultKind::EventHashMismatch,
+            FaultKind::IndexMismatch,
+            FaultKind::UnknownProfile,
+            FaultKind::UnknownScheme,
+            FaultKind::PrevHmacMismatch,
+            FaultKind::HmacMismatch,
+            FaultKind::PrevChainDigestMismatch,
+            FaultKind::NoFinalNewline,
         ] {
             assert!(ENTRIES.iter().any(|entry| entry.name == kind.name()), "{kind}");
         }

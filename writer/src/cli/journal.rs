@@ -13,9 +13,10 @@ use waybill_verifier::json::{self, Object, Value};
 use super::Global;
 use super::exit::{Exit, Failure};
 use super::out::{self, Form, cut, escape};
-use super::recording::{self, Options, named_payload};
+use super::recording::{self, Durability, Scrubbing, named_payload};
 use super::verify::{self, Assurance};
 use crate::journal::{self, Journal, Recorded};
+use crate::lock::Wait;
 use crate::project::Project;
 use crate::scrub;
 
@@ -39,7 +40,7 @@ pub(super) enum Command {
         #[arg(long, value_enum, default_value_t = HashProfile::PyJsonV1)]
         hash_profile: HashProfile,
         #[command(flatten)]
-        options: Options,
+        options: Writing,
     },
     /// Show the events, a line each
     Log {
@@ -77,6 +78,25 @@ impl HashProfile {
             HashProfile::PyJsonV1 => Profile::PyJsonV1,
             HashProfile::JcsV2 => Profile::JcsV2,
         }
+    }
+}
+
+/// Options of every command that writes to a journal.
+#[derive(Clone, Debug, clap::Args)]
+pub(super) struct Writing {
+    /// When an event counts as recorded
+    #[arg(long, value_enum, default_value_t = Durability::Entry)]
+    durability: Durability,
+    #[command(flatten)]
+    scrubbing: Scrubbing,
+    /// Fail with code 75 if another process writes to this journal
+    #[arg(long)]
+    no_wait: bool,
+}
+
+impl Writing {
+    fn wait(&self) -> Wait {
+        if self.no_wait { Wait::No } else { Wait::Yes }
     }
 }
 
@@ -136,7 +156,7 @@ pub(super) fn open(
     project: &Project,
     run: &RunId,
     profile: Profile,
-    options: &Options,
+    options: &Writing,
     visitor: impl Visit<Event>,
 ) -> Result<Journal, Failure> {
     let waiting = |holder: &str| out::say(&format!("waiting for the journal of run {run}, held by {holder}"));
@@ -159,9 +179,9 @@ fn record(
     run: &RunId,
     (event, data): (&str, Option<&str>),
     profile: Profile,
-    options: &Options,
+    options: &Writing,
 ) -> Result<Exit, Failure> {
-    let scrubber = options.scrubber()?;
+    let scrubber = options.scrubbing.scrubber()?;
     let fields = data.map_or_else(|| Ok(Object::default()), |data| named_payload("--data", data))?;
     recording::clean_names(&scrubber, [("event", event), ("run id", run.as_str())])
         .map_err(Failure::usage)?;
@@ -181,9 +201,9 @@ fn record_lines(
     project: &Project,
     run: &RunId,
     profile: Profile,
-    options: &Options,
+    options: &Writing,
 ) -> Result<Exit, Failure> {
-    let scrubber = options.scrubber()?;
+    let scrubber = options.scrubbing.scrubber()?;
     let mut journal = open(project, run, profile, options, Unseen)?;
     let mut refused: u64 = 0;
     recording::each_line(|line| {

@@ -11,9 +11,8 @@ use waybill_verifier::receipt::LastEvents;
 
 use super::Global;
 use super::exit::{Exit, Failure};
-use super::journal::open;
+use super::journal::{Writing, open};
 use super::out::Form;
-use super::recording::Options;
 use crate::worktree::{self, Worktree};
 use crate::{clock, durable, journal, receipt};
 
@@ -26,7 +25,7 @@ pub(super) struct SnapshotArgs {
     #[arg(long, value_name = "N")]
     step: Option<u64>,
     #[command(flatten)]
-    options: Options,
+    options: Writing,
 }
 
 #[derive(Debug, clap::Args)]
@@ -42,7 +41,7 @@ pub(super) struct ForkArgs {
     #[arg(long, value_name = "DIR")]
     worktree: Option<PathBuf>,
     #[command(flatten)]
-    options: Options,
+    options: Writing,
 }
 
 const SNAPSHOT_HELP: &str = "\

@@ -179,6 +179,8 @@ pub struct Emitted {
     pub there: bool,
     /// The HMAC key's file, if it was made for this receipt.
     pub key_made: Option<PathBuf>,
+    /// Where the bytes of rows that were never acknowledged are now.
+    pub set_aside: Vec<PathBuf>,
 }
 
 /// Makes a receipt on a run's journal as it is now; `now` is the audit log's time.
@@ -218,6 +220,10 @@ pub fn emit(project: &Project, key: &KeyFile, request: &Request, now: Timestamp)
         entry_hash,
         path,
         there: was_there && mirrored.is_none(),
+        set_aside: [appended.set_aside.map(|torn| torn.path), mirrored.and_then(|row| row.set_aside)]
+            .into_iter()
+            .flatten()
+            .collect(),
         key_made: made,
     })
 }
