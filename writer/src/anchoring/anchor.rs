@@ -89,7 +89,7 @@ fn try_anchor(
     let parent = there.as_ref().map(|there| there.commit);
     match parent.filter(|_| same) {
         Some(commit) => {
-            let (layout, _) = write_rows(project, store, run, entries)?;
+            let Written { layout, .. } = write_rows(project, store, run, entries)?;
             let mirrored = mirror(project, key, &layout, now)?;
             Ok(made(&layout, commit, 0, false, mirrored))
         }
@@ -108,7 +108,7 @@ pub(super) fn anchor_entries(
     entries: usize,
     (before, parent): (Option<ObjectId>, Option<ObjectId>),
 ) -> Result<Anchored, Error> {
-    let (layout, mut blobs_written) = write_rows(project, store, run, entries)?;
+    let Written { layout, chunks, mut blobs_written } = write_rows(project, store, run, entries)?;
     blobs_written += u64::from(store.write(ObjectKind::Blob, &layout.meta_id, &layout.meta)?);
     store.write(ObjectKind::Tree, &layout.tree_id, &layout.tree)?;
     let bytes = layout.commit(parent.as_ref(), now.seconds());
@@ -117,9 +117,9 @@ pub(super) fn anchor_entries(
     store.sync_objects()?;
     store.update(&anchor_ref(run), before.as_ref(), &commit)?;
     // A `git gc --prune=now` at the same time may have taken what no ref named yet for rubbish.
-    let pruned = [&commit, &layout.tree_id, &layout.meta_id].iter().any(|id| !store.has(id));
-    let (_, chunks_rewritten) = write_rows(project, store, run, entries)?;
-    if pruned || chunks_rewritten > 0 {
+    let kept = [commit, layout.tree_id, layout.meta_id];
+    if !kept.iter().chain(&chunks).all(|id| store.has(id)) {
+        write_rows(project, store, run, entries)?;
         store.write(ObjectKind::Blob, &layout.meta_id, &layout.meta)?;
         store.write(ObjectKind::Tree, &layout.tree_id, &layout.tree)?;
         store.write(ObjectKind::Commit, &commit, &bytes)?;
@@ -152,15 +152,27 @@ fn collision() -> Error {
     Error::Layout(waybill_verifier::anchor::LayoutError::Collision)
 }
 
+/// Rows that were laid out and written.
+struct Written {
+    layout: Layout,
+    chunks: Vec<ObjectId>,
+    blobs_written: u64,
+}
+
 /// Lays the first `entries` rows out, and writes the chunks that are not there yet. The ledger is
 /// verified once more on the way: it may have changed since it was compared.
-fn write_rows(project: &Project, store: &Store, run: &RunId, entries: usize) -> Result<(Layout, u64), Error> {
+fn write_rows(project: &Project, store: &Store, run: &RunId, entries: usize) -> Result<Written, Error> {
+    if entries == 0 {
+        return Err(Error::NothingToAnchor(run.clone()));
+    }
     let mut builder = Builder::new(run);
-    let mut written = 0;
+    let mut chunks = Vec::new();
+    let mut blobs_written = 0;
     let mut failed: Option<Error> = None;
     let mut left = entries;
     let mut put = |chunk: Chunk| -> Result<(), Error> {
-        written += u64::from(store.write(ObjectKind::Blob, &chunk.id, &chunk.bytes)?);
+        blobs_written += u64::from(store.write(ObjectKind::Blob, &chunk.id, &chunk.bytes)?);
+        chunks.push(chunk.id);
         Ok(())
     };
     walk_local(project, run, |row, _| {
@@ -176,12 +188,9 @@ fn write_rows(project: &Project, store: &Store, run: &RunId, entries: usize) -> 
     if let Some(error) = failed {
         return Err(error);
     }
-    if entries == 0 {
-        return Err(Error::NothingToAnchor(run.clone()));
-    }
     let (last, layout) = builder.finish()?;
     last.map_or(Ok(()), put)?;
-    Ok((layout, written))
+    Ok(Written { layout, chunks, blobs_written })
 }
 
 /// Records the anchor in the audit log, unless that has it already.
