@@ -1,9 +1,9 @@
 //! `make demo`: records a run, kills its recorder in the middle of a write, recovers, finds one
-//! changed byte, and takes the run to another machine by git. Everything shown is done with the
-//! `waybill` binary, and checked.
+//! changed byte, takes the run to another machine by git, and signs what a stalled worker did last.
+//! Everything shown is done with the `waybill` binary, and checked.
 //!
 //! `demo [--keep]`: with `--keep` the folder stays, to look around in. Everything is done below it,
-//! with a home and a git configuration of its own. Without git the last steps are left out.
+//! with a home and a git configuration of its own. Without git the steps that need it are left out.
 //!
 //! Called as `demo worker`, it is the worker of the run: it does some arithmetic, and says what it
 //! does on standard output, a JSON transition a line. Any language could.
@@ -19,6 +19,12 @@ use std::time::{Duration, Instant};
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
 const RUN: &str = "goal-42";
+const LEDGER_RECORDER: &[&str] = &["ledger", "append", RUN, "--stdin"];
+const JOURNAL_RECORDER: &[&str] = &["journal", "record", RUN, "--stdin"];
+/// How many events the worker says before it stalls.
+const EVENTS: usize = 5;
+/// How long the stalled worker is waited for.
+const PATIENCE: Duration = Duration::from_millis(300);
 /// Lines are folded at this width.
 const WIDTH: usize = 98;
 /// How far what a program printed is indented.
@@ -40,12 +46,19 @@ const STEPS: &[(&str, Step)] = &[
     ("An entry is cut off at the end", cut),
 ];
 
-/// The steps that need git, behind the others.
+/// The steps that need git, behind those.
 const GIT_STEPS: &[(&str, Step)] = &[
     ("The ledger is anchored in git", anchor),
     ("Another machine goes on with the run", migrate),
     ("The first machine goes on with it, too", diverge),
     ("The divergence is settled", settle),
+];
+
+/// The last steps. They need no git.
+const RECEIPT_STEPS: &[(&str, Step)] = &[
+    ("A worker stalls", stall),
+    ("What it did last is signed", sign),
+    ("One byte of the journal is changed", tamper),
 ];
 
 fn main() -> ExitCode {
@@ -73,12 +86,13 @@ fn demonstrate(keep: bool) -> ExitCode {
     tell(
         "A flight recorder writes down what a long run does, entry by entry, so that after a crash \
          the run goes on from what is certain, and anyone can check the record. Here is a small run, \
-         a real kill, a changed byte, and a move to another machine. Lines that start with $ are \
+         a real kill, a changed byte, a move to another machine, and a signed receipt for a worker that \
+         stalled. Lines that start with $ are \
          commands, and what is below them is what they print (long lines are folded).",
     );
     let has_git = demo.has_git();
     let git_steps = if has_git { GIT_STEPS } else { &[] };
-    let steps: Vec<_> = STEPS.iter().chain(git_steps).collect();
+    let steps: Vec<_> = STEPS.iter().chain(git_steps).chain(RECEIPT_STEPS).collect();
     for (number, (title, step)) in (1..).zip(&steps) {
         println!("{number}. {title}\n");
         if let Err(error) = step(&mut demo) {
@@ -118,6 +132,10 @@ struct Demo {
     pipeline: Option<Pipeline>,
     /// The last entry's hash, noted outside the ledger.
     head: String,
+    /// The receipt's id.
+    receipt: String,
+    /// The fingerprint of who signs, noted outside the project.
+    signer: String,
 }
 
 /// Where a command is called.
@@ -165,8 +183,8 @@ impl Demo {
         for made in [&root, &folder, &root.join("home"), &root.join("tmp")] {
             fs::create_dir(made).map_err(|error| format!("can't make {}: {error}", made.display()))?;
         }
-        let (acknowledged, head) = (Vec::new(), String::new());
-        Ok(Demo { root, folder, waybill, acknowledged, pipeline: None, head })
+        let (acknowledged, head, receipt, signer) = (Vec::new(), String::new(), String::new(), String::new());
+        Ok(Demo { root, folder, waybill, acknowledged, pipeline: None, head, receipt, signer })
     }
 
     fn run_folder(&self) -> PathBuf {
@@ -175,6 +193,10 @@ impl Demo {
 
     fn ledger(&self) -> PathBuf {
         self.run_folder().join("000000.jsonl")
+    }
+
+    fn journal(&self) -> PathBuf {
+        self.folder.join(".sdd/runs").join(RUN).join("journal.jsonl")
     }
 
     fn ledger_bytes(&self) -> Result<u64> {
@@ -266,15 +288,15 @@ struct Pipeline {
 }
 
 impl Pipeline {
-    fn start(demo: &Demo) -> Result<Pipeline> {
+    /// The recorder is the binary with these arguments.
+    fn start(demo: &Demo, recorder: &[&str]) -> Result<Pipeline> {
         let mut worker = Command::new(std::env::current_exe()?)
             .arg("worker")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()?;
         let said = worker.stdout.take().ok_or("the worker has no output")?;
-        let mut recorder =
-            demo.command(&["ledger", "append", RUN, "--stdin"]).stdin(said).stdout(Stdio::piped()).spawn()?;
+        let mut recorder = demo.command(recorder).stdin(said).stdout(Stdio::piped()).spawn()?;
         let answers = BufReader::new(recorder.stdout.take().ok_or("the recorder has no output")?);
         Ok(Pipeline { worker, recorder, answers })
     }
@@ -289,6 +311,14 @@ impl Pipeline {
         let mut line = String::new();
         self.answers.read_line(&mut line)?;
         Ok(line)
+    }
+
+    /// Gives the worker no more orders: it ends, and so does the recorder.
+    fn end(mut self) -> Result<()> {
+        drop(self.worker.stdin.take());
+        self.worker.wait()?;
+        expect(self.answer()?.is_empty(), "the worker was to say no more")?;
+        expect(self.recorder.wait()?.success(), "the recorder was to end well")
     }
 
     /// Kills the recorder with SIGKILL, and gives back what it still answered.
@@ -316,7 +346,7 @@ fn record(demo: &mut Demo) -> Result<()> {
          disk.",
     );
     println!("    $ worker | waybill ledger append {RUN} --stdin");
-    let mut pipeline = Pipeline::start(demo)?;
+    let mut pipeline = Pipeline::start(demo, LEDGER_RECORDER)?;
     pipeline.order("work")?;
     for seq in 1..=8 {
         let answer = pipeline.answer()?;
@@ -354,7 +384,7 @@ fn kill(demo: &mut Demo) -> Result<()> {
     for attempt in 1..=TRIES {
         let mut pipeline = match demo.pipeline.take() {
             Some(pipeline) => pipeline,
-            None => Pipeline::start(demo)?,
+            None => Pipeline::start(demo, LEDGER_RECORDER)?,
         };
         let before = demo.ledger_bytes()?;
         pipeline.order("log")?;
@@ -585,11 +615,90 @@ fn settle(demo: &mut Demo) -> Result<()> {
     expect(runs.contains("agree") && runs.contains("same"), "ledger, anchor and remote were to agree")
 }
 
+fn stall(demo: &mut Demo) -> Result<()> {
+    tell(
+        "Beside the ledger, a run may have a journal: a chain of events, of whatever workers say of \
+         their steps. One works here, says what it does, and then waits for an answer that never comes.",
+    );
+    println!("    $ worker | waybill {}", JOURNAL_RECORDER.join(" "));
+    let mut pipeline = Pipeline::start(demo, JOURNAL_RECORDER)?;
+    pipeline.order("check")?;
+    for index in 0..EVENTS {
+        let answer = pipeline.answer()?;
+        show_output(&answer);
+        let answered = answer.contains(&format!("\"index\":{index}}}"));
+        expect(answered, &format!("the worker's event {index} was to be answered"))?;
+    }
+    println!();
+    let before = fs::read(demo.journal())?;
+    std::thread::sleep(PATIENCE);
+    expect(fs::read(demo.journal())? == before, "the worker was to stall")?;
+    pipeline.end()?;
+    tell("Nothing more comes, so whoever watches the worker gives it up. What is known of it:");
+    let log = demo.show(0, &["journal", "log", RUN])?;
+    expect(log.lines().count() == EVENTS, "the worker's events were to be shown")?;
+    expect(!log.contains("correct-horse"), "the password was not to be written")
+}
+
+fn sign(demo: &mut Demo) -> Result<()> {
+    tell(
+        "A receipt says who stalled and why, which events came last, and what follows. It is signed by \
+         the project's identity, a key that is made once and that no commit takes along:",
+    );
+    let said = demo.show(0, &["keys", "init"])?;
+    let key = demo.folder.join(".sdd/identity/escalation-identity-key.pem");
+    let private = fs::read_to_string(&key)?;
+    let secret = private.lines().nth(1).ok_or("the private key was to be there")?;
+    expect(!said.contains(secret), "the private key was not to be shown")?;
+    demo.signer = word_in(&said, |word| word.starts_with("SHA256:"))?;
+    let said = demo.show(
+        0,
+        &["escalation", "emit", RUN, "--worker", "w1", "--reason", "heartbeat_stale", "--budget", "2"],
+    )?;
+    demo.receipt = word_in(&said, |word| word.len() == 32 && word.bytes().all(|b| b.is_ascii_hexdigit()))?;
+    tell(
+        "What to do next is no opinion: it follows from the reason, the budget and the events by fixed \
+         rules, and the check computes it again.",
+    );
+    let said = demo.show(0, &["escalation", "show", &demo.receipt])?;
+    expect(said.contains("respawn"), "a respawn was to be recommended")?;
+    tell(
+        "A key that comes with a receipt vouches for nothing. Whoever has the signer's fingerprint by \
+         another way gives it, or notes it with 'waybill keys trust':",
+    );
+    let said = demo.show(0, &["escalation", "verify", &demo.receipt, "--signer", &demo.signer])?;
+    expect(said.starts_with("VERIFIED"), "the receipt was to be verified")
+}
+
+fn tamper(demo: &mut Demo) -> Result<()> {
+    tell(
+        "Somebody would rather have it that the tool worked: in event 2 of the journal, one byte is \
+         changed, and its exit code 1 is now 0.",
+    );
+    let good = fs::read(demo.journal())?;
+    let mut bad = good.clone();
+    let what = br#""exit":1"#;
+    let at = find(&bad, what).ok_or("the exit code was to be in the journal")? + what.len() - 1;
+    bad[at] ^= 1;
+    fs::write(demo.journal(), &bad)?;
+    let arguments = ["escalation", "verify", &demo.receipt, "--signer", &demo.signer];
+    let said = demo.show(2, &arguments)?;
+    expect(said.starts_with("FAILED"), "the receipt was not to hold")?;
+    expect(said.contains("journal.chain: entry 2 (line 3, "), "check and event were to be named")?;
+    let fails = said.lines().any(|line| line.starts_with("FAIL ") && line.contains("receipt.window"));
+    expect(fails, "the window was to fail")?;
+    tell("With the byte put back it holds again:");
+    fs::write(demo.journal(), &good)?;
+    demo.show(0, &["escalation", "verify", &demo.receipt, "--signer", &demo.signer, "--quiet"])?;
+    Ok(())
+}
+
 /// The worker: does what it is ordered to on standard input, and says it on standard output.
 fn worker() -> ExitCode {
     for order in io::stdin().lines().map_while(io::Result::ok) {
         let said = match order.as_str() {
             "work" => work(),
+            "check" => check(),
             _ => say(&format!(
                 r#"{{"kind":"task.progress","task_id":"report","payload":{{"log":"{}"}}}}"#,
                 "one more line of a long log; ".repeat(LOG_BYTES / 29)
@@ -619,6 +728,20 @@ fn work() -> io::Result<()> {
         r#"{{"kind":"task.completed","task_id":"collatz","payload":{{"start":{longest},"steps":{steps}}}}}"#
     ))?;
     say(r#"{"kind":"task.started","task_id":"report"}"#)
+}
+
+/// What it says as events; for what comes then, it needs an answer.
+fn check() -> io::Result<()> {
+    for event in [
+        r#"{"event":"worker.started","worker":"w1"}"#,
+        r#"{"event":"tool.called","tool":"check","command":"./check --password=correct-horse"}"#,
+        r#"{"event":"tool.failed","tool":"check","exit":1}"#,
+        r#"{"event":"heartbeat","worker":"w1"}"#,
+        r#"{"event":"question.asked","question":"try again?"}"#,
+    ] {
+        say(event)?;
+    }
+    Ok(())
 }
 
 fn steps_to_one(mut n: u64) -> u32 {
@@ -655,6 +778,12 @@ fn acknowledged(answer: &str) -> Result<Acknowledged> {
 fn head_in(state: &str) -> Result<String> {
     let head = state.lines().find_map(|line| line.strip_prefix("head "));
     Ok(head.ok_or("the head was to be shown")?.to_owned())
+}
+
+/// The first word that is like this.
+fn word_in(text: &str, is_it: impl Fn(&str) -> bool) -> Result<String> {
+    let word = text.split_whitespace().find(|word| is_it(word));
+    Ok(word.ok_or("what was made was to be named")?.to_owned())
 }
 
 fn find(bytes: &[u8], what: &[u8]) -> Option<usize> {

@@ -180,8 +180,8 @@ fn summary<R>(outcome: &Outcome<R>, verdict: Verdict, checks: &[Check]) -> Strin
     match outcome.faults.first() {
         Some(fault) => match &outcome.recovery {
             Some(recovery) => format!(
-                "{fault}; the {} before it hold, and opening the run sets the torn {} bytes aside",
-                entries(recovery.place.entry),
+                "{fault}; before it {}, and opening the run sets the torn {} bytes aside",
+                hold(recovery.place.entry),
                 recovery.torn_bytes
             ),
             None => fault.to_string(),
@@ -190,14 +190,15 @@ fn summary<R>(outcome: &Outcome<R>, verdict: Verdict, checks: &[Check]) -> Strin
             Some(check) => check.sentence.clone(),
             None if verdict == Verdict::Empty => String::from("no entries: nothing was recorded"),
             None if verdict == Verdict::Verified => {
-                format!("{} hold, and match what was expected", entries(outcome.end.entry))
+                format!("{}, and match what was expected", hold(outcome.end.entry))
             }
-            None => format!(
-                "{} hold; nothing outside the evidence vouches for the end",
-                entries(outcome.end.entry)
-            ),
+            None => format!("{}; nothing outside the evidence vouches for the end", hold(outcome.end.entry)),
         },
     }
+}
+
+fn hold(count: u64) -> String {
+    format!("{} {}", entries(count), if count == 1 { "holds" } else { "hold" })
 }
 
 pub(crate) fn entries(count: u64) -> String {

@@ -118,7 +118,7 @@ enum Command {
     /// Check, read and pack the audit log
     #[command(subcommand)]
     Audit(audit::Command),
-    /// Check evidence: a run's name, a ledger or a journal file
+    /// Check evidence: a run's name, or files and folders, each told by its content
     Verify(verify::Args),
     /// Say what a check or a fault means, and what to do
     Explain(explain::Args),
