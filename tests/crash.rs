@@ -207,7 +207,7 @@ fn a_file_that_another_program_wrote_to_is_not_appended_to() {
 }
 
 /// A library that makes a system call fail when it is told to: what a dying disk does.
-fn failing_calls() -> &'static PathBuf {
+pub fn failing_calls() -> &'static PathBuf {
     static LIBRARY: std::sync::OnceLock<PathBuf> = std::sync::OnceLock::new();
     LIBRARY.get_or_init(|| {
         let source = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../tests/fail.c");

@@ -361,3 +361,40 @@ fn killed_at_any_moment_and_run_again_it_is_whole() {
     assert!(mirrored >= 13);
     assert_eq!(report(&home.run(["audit", "verify", "--json"])).verdict(), "consistent");
 }
+
+#[test]
+fn a_disk_that_fails_in_between_is_said_and_the_next_time_completes_it() {
+    let home = Home::signing();
+    events(&home, 4);
+    home.ok([&EMIT[..4], &["first"], &EMIT[5..]].concat());
+    let day = fs::read_dir(home.path().join(".sdd/audit")).unwrap().map(|entry| entry.unwrap().file_name());
+    let day = day.map(|name| name.into_string().unwrap()).find(|name| name.ends_with(".jsonl")).unwrap();
+    let failing = |variable: &str, name: &str, arguments: &[&str]| -> Said {
+        let mut command = home.command();
+        command.env("LD_PRELOAD", crate::crash::failing_calls()).env(variable, name).args(arguments);
+        command.output().unwrap().into()
+    };
+    for variable in ["FAIL_SYNC", "FAIL_WRITE", "FAIL_SHORT_WRITE"] {
+        for name in ["spine.jsonl", &day] {
+            let worker = format!("{variable} {name}");
+            let arguments = [&EMIT[..4], &[worker.as_str()], &EMIT[5..]].concat();
+            let said = failing(variable, name, &arguments);
+            assert_eq!(said.code, Some(74), "{worker}: {said:?}");
+            assert!(said.out.is_empty() && said.err.contains(name), "{worker}: {said:?}");
+            home.ok(&arguments);
+        }
+        let record = ["journal", "record", "other", "--event", "a.b"];
+        home.ok(record);
+        let said = failing(variable, "other/journal.jsonl", &record);
+        assert_eq!(said.code, Some(74), "{said:?}");
+        assert!(said.out.is_empty() && said.err.contains("journal.jsonl"), "{said:?}");
+    }
+    for id in home.receipts() {
+        let report = home.verify_receipt(&id);
+        assert_eq!(report.verdict(), "consistent", "{report:?}");
+        assert_eq!(report.check("audit.mirror")["status"], "pass");
+    }
+    assert_eq!(home.receipts().len(), 7);
+    assert_eq!(report(&home.run(["audit", "verify", "--json"])).entries(), 7);
+    assert_eq!(report(&home.run(["journal", "verify", "other", "--json"])).entries(), 3);
+}

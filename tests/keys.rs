@@ -122,7 +122,9 @@ fn nothing_private_is_printed_or_copied() {
     ] {
         take(home.run(command));
     }
+    take(home.ok(["doctor"]));
     fs::set_permissions(home.path().join(PRIVATE), fs::Permissions::from_mode(0o640)).unwrap();
+    take(home.run(["doctor"]));
     take(home.fails(74, &["0640", "chmod 600"], ["keys", "init"]));
     take(home.fails(74, &["chmod 600"], ["escalation", "emit", "r", "--worker", "w", "--reason", "unknown"]));
     has_no_secret(&texts, &secret);

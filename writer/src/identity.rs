@@ -123,6 +123,7 @@ pub fn init(project: &Project) -> Result<(PublicKey, Init), Error> {
         Err(error) => return Err(error.into()),
     }
     if let Some(key) = private(project)? {
+        complete(project, &key)?;
         return Ok((key.public(), Init::There));
     }
     let (path, public) = (folder.join(PRIVATE), folder.join(PUBLIC));
@@ -144,8 +145,17 @@ pub fn init(project: &Project) -> Result<(PublicKey, Init), Error> {
     Ok((key.public(), Init::Made))
 }
 
-/// The private key, if there is one, for who signs; the public key's file is written if it is
-/// missing.
+/// Writes the public key's file, if it is missing.
+///
+/// # Errors
+///
+/// If it can't be written.
+pub fn complete(project: &Project, key: &PrivateKey) -> Result<(), durable::Error> {
+    let path = project.identity().join(PUBLIC);
+    if path.symlink_metadata().is_ok() { Ok(()) } else { write_public(&path, &key.public()) }
+}
+
+/// The private key, if there is one, for who signs.
 ///
 /// # Errors
 ///
@@ -169,11 +179,9 @@ pub fn private(project: &Project) -> Result<Option<PrivateKey>, Error> {
     let key = PrivateKey::from_file(&bytes).map_err(|source| Error::Key { path: path.clone(), source })?;
     let beside = folder.join(PUBLIC);
     match public(project)? {
-        None => write_public(&beside, &key.public())?,
-        Some(public) if public == key.public() => {}
-        Some(_) => return Err(Error::Differ(beside)),
+        Some(public) if public != key.public() => Err(Error::Differ(beside)),
+        _ => Ok(Some(key)),
     }
-    Ok(Some(key))
 }
 
 /// The public key, if there is one.

@@ -11,8 +11,11 @@ use waybill_verifier::json::{self, Object, Value};
 use super::Global;
 use super::exit::{Exit, Failure};
 use super::out::{self, Form};
+use crate::identity;
 use crate::lock::Lock;
+use crate::master::KeyFile;
 use crate::project::Project;
+use crate::trust::TrustFile;
 
 /// One thing that was looked at.
 struct Finding {
@@ -44,6 +47,7 @@ pub(super) fn run(global: &Global) -> Result<Exit, Failure> {
     let project = global.project()?;
     let mut findings = vec![clock(), git(), linger(), folder(&project)];
     findings.extend(ledgers(&project)?);
+    findings.extend(keys(&project));
     match global.form() {
         Form::Json => {
             let list = findings.iter().map(|finding| {
@@ -132,6 +136,31 @@ fn folder(project: &Project) -> Finding {
         },
         Err(error) => Finding { id: "folder", standing: Standing::Ill, sentence: super::exit::chain(&error) },
     }
+}
+
+/// The keys, as far as there are some: each is looked at as its users do.
+fn keys(project: &Project) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let place = KeyFile::of_environment();
+    let shown = place.path().map(|path| path.display().to_string()).unwrap_or_default();
+    let key = place.read().map(|key| key.map(|_| format!("the HMAC key is {shown}")));
+    findings.extend(found("hmac_key", key));
+    let signer = identity::private(project)
+        .map(|key| key.map(|key| format!("receipts are signed by {}", key.public().fingerprint())));
+    findings.extend(found("identity", signer));
+    let trust = TrustFile::of_environment()
+        .entries()
+        .map(|entries| entries.map(|entries| format!("your trust file has {} entries", entries.len())));
+    findings.extend(found("trust", trust));
+    findings
+}
+
+fn found<E: std::error::Error>(id: &'static str, judged: Result<Option<String>, E>) -> Option<Finding> {
+    let (standing, sentence) = match judged {
+        Ok(sentence) => (Standing::Well, sentence?),
+        Err(error) => (Standing::Ill, super::exit::chain(&error)),
+    };
+    Some(Finding { id, standing, sentence })
 }
 
 fn ledgers(project: &Project) -> Result<Vec<Finding>, Failure> {

@@ -191,6 +191,7 @@ pub struct Emitted {
 /// written.
 pub fn emit(project: &Project, key: &KeyFile, request: &Request, now: Timestamp) -> Result<Emitted, Error> {
     let signer = identity::private(project)?.ok_or(Error::NoIdentity)?;
+    identity::complete(project, &signer)?;
     let unsigned = assemble(project, request, &signer)?;
     let master::Found { key: master, made } = key.read_or_make(audit::tagged(project)?)?;
     let id = unsigned.id();
