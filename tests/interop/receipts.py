@@ -8,12 +8,14 @@ with an interpreter that has the reference.
 from __future__ import annotations
 
 import argparse
+import datetime
 import json
 import os
 import random
 import shutil
 import sys
 import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +52,9 @@ def run(suite: Suite, waybill: Waybill, reference: Reference, seed: str, count: 
             rng = random.Random(f"{name} {seed} {number}")
             suite.case(
                 f"receipt {name} {number}",
-                lambda folder, play=play, rng=rng: play(rng, Project(folder, waybill, reference, suite)),
+                lambda folder, play=play, rng=rng: play(
+                    rng, Project(folder, waybill, reference, suite)
+                ),
             )
 
 
@@ -74,10 +78,8 @@ class Project:
 
     def init(self) -> None:
         """Make it a repository with a commit."""
-        for argv in (
-            ["init", "-q"],
-            ["-c", "user.name=t", "-c", "user.email=t@e", "commit", "-q", "--allow-empty", "-m", "one"],
-        ):
+        ident = ["-c", "user.name=t", "-c", "user.email=t@e"]
+        for argv in (["init", "-q"], [*ident, "commit", "-q", "--allow-empty", "-m", "one"]):
             done = self.reference("git", cwd=str(self.folder), argv=argv)
             assert done.get("exit", done.get("code", 0)) in (0, None), done
         self.repository = True
@@ -86,13 +88,17 @@ class Project:
         """Record events, by one of the two."""
         if count == 0:
             return
-        made = [(rng.choice(EVENTS), {"n": n, "t": rng.choice(TEXTS), "f": rng.random()}) for n in range(count)]
+        made = [
+            (rng.choice(EVENTS), {"n": n, "t": rng.choice(TEXTS), "f": rng.random()})
+            for n in range(count)
+        ]
         ours = rng.random() < 0.5
         self.suite.saw(f"events by {'us' if ours else 'the reference'}")
         if ours:
             lines = "".join(json.dumps({"event": event, **data}) + "\n" for event, data in made)
             more = ["--hash-profile", profile] if profile else []
-            self.we("journal", "record", RUN, "--stdin", "--durability", "os", *more, stdin=lines.encode()).expect(0)
+            argv = ["journal", "record", RUN, "--stdin", "--durability", "os", *more]
+            self.we(*argv, stdin=lines.encode()).expect(0)
         else:
             more = {"hash_profile": profile} if profile else {}
             self.they(
@@ -159,7 +165,9 @@ def extra_of(rng: random.Random) -> dict[str, Any] | None:
     """Something else to sign, or nothing."""
     if rng.random() < 0.5:
         return None
-    return rng.choice([{}, {"é": "日本", "n": [1, 2.5, None]}, {"big": 10**30, "x": {"y": {"z": "\u2028"}}}])
+    return rng.choice(
+        [{}, {"é": "日本", "n": [1, 2.5, None]}, {"big": 10**30, "x": {"y": {"z": "\u2028"}}}]
+    )
 
 
 def ours(rng: random.Random, project: Project) -> None:
@@ -167,8 +175,9 @@ def ours(rng: random.Random, project: Project) -> None:
     verdict, step = journal_of(rng, project)
     project.we("keys", "init").expect(0)
     reason = rng.choice(REASONS)
-    argv = ["--worker", rng.choice(TEXTS), "--session", rng.choice(TEXTS), "--worktree", rng.choice(TEXTS)]
-    argv += ["--reason", reason, "--budget", str(rng.randrange(4)), "--timestamp", str(rng.randrange(2**33))]
+    argv = ["--worker", rng.choice(TEXTS), "--session", rng.choice(TEXTS)]
+    argv += ["--worktree", rng.choice(TEXTS), "--reason", reason]
+    argv += ["--budget", str(rng.randrange(4)), "--timestamp", str(rng.randrange(2**33))]
     if step is not None:
         argv += ["--fork-step", str(step)]
     extra = extra_of(rng)
@@ -194,7 +203,8 @@ def ours(rng: random.Random, project: Project) -> None:
     if step is not None:
         forked = project.they("fork", run_id=RUN, from_step=step)
         assert forked, forked
-        child = project.we("fork", "--run", RUN, "--from-step", str(step), "--json").expect(0).json()
+        forking = ["fork", "--run", RUN, "--from-step", str(step), "--json"]
+        child = project.we(*forking).expect(0).json()
         events = project.they("journal.verify", run_id=child["run_id"])
         assert events["chain_consistent"], events
 
@@ -237,8 +247,6 @@ def audit(rng: random.Random, project: Project) -> None:
     """One log that both append to and pack, over several days up to today."""
     project.we("keys", "init").expect(0)
     day = 86_400
-    import time
-
     now = int(time.time()) - 6 * day
     count = 0
     for turn in range(rng.randrange(2, 5)):
@@ -253,10 +261,11 @@ def audit(rng: random.Random, project: Project) -> None:
             }
             for n in range(rng.randrange(1, 6))
         ]
-        project.they(rng.choice(["audit.append", "audit.append"]), key=KEY, events=events)
+        project.they("audit.append", key=KEY, events=events)
         count += len(events)
     for worker in range(rng.randrange(1, 4)):
-        project.we("escalation", "emit", RUN, "--worker", f"w{worker}", "--reason", "unknown").expect(0)
+        emit = ["escalation", "emit", RUN, "--worker", f"w{worker}", "--reason", "unknown"]
+        project.we(*emit).expect(0)
         count += 1
         check(project, count)
     if rng.random() < 0.5:
@@ -269,7 +278,15 @@ def audit(rng: random.Random, project: Project) -> None:
     project.they(
         "audit.append",
         key=KEY,
-        events=[{"event_type": "x", "actor": "a", "resource_type": "t", "resource_id": "i", "details": {}}],
+        events=[
+            {
+                "event_type": "x",
+                "actor": "a",
+                "resource_type": "t",
+                "resource_id": "i",
+                "details": {},
+            }
+        ],
     )
     project.we("escalation", "emit", RUN, "--worker", "last", "--reason", "unknown").expect(0)
     check(project, count + 2)
@@ -280,7 +297,8 @@ def check(project: Project, count: int) -> None:
     theirs = project.they("audit.verify", key=KEY)
     assert theirs["ok"], theirs
     report = project.we("audit", "verify", "--json").expect(0).json()
-    same((report["verdict"], report["facts"]["entries"]), ("consistent", count), "our verdict on the log")
+    said = (report["verdict"], report["facts"]["entries"])
+    same(said, ("consistent", count), "our verdict on the log")
     rows = project.they("audit.rows", key=KEY)["rows"]
     mine = project.we("audit", "log", "--json").expect(0).lines()
     same(sorted(row["hmac"] for row in mine), sorted(row["hmac"] for row in rows), "rows")
@@ -288,15 +306,14 @@ def check(project: Project, count: int) -> None:
 
 def stamp(seconds: int) -> str:
     """A time as the driver takes it."""
-    import datetime
-
     return datetime.datetime.fromtimestamp(seconds, datetime.timezone.utc).isoformat()
 
 
 def main() -> int:
     """Run this part alone."""
     parser = argparse.ArgumentParser(description=__doc__)
-    target = Path(os.environ.get("CARGO_TARGET_DIR") or Path(__file__).resolve().parents[2] / "target")
+    root = Path(__file__).resolve().parents[2]
+    target = Path(os.environ.get("CARGO_TARGET_DIR") or root / "target")
     parser.add_argument("--waybill", type=Path, default=target / "debug" / "waybill")
     parser.add_argument("--count", type=int, default=30)
     parser.add_argument("--seed", default="1")

@@ -17,6 +17,7 @@ pub mod read;
 pub mod receipt;
 pub mod redact;
 pub mod scrub;
+pub mod snapshot;
 pub mod spine;
 pub mod trust;
 pub mod worktree;

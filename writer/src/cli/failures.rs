@@ -2,7 +2,7 @@
 
 use super::exit::{Exit, Failure, chain};
 use crate::lock::LockError;
-use crate::{identity, journal, receipt, spine, trust, worktree};
+use crate::{identity, journal, receipt, snapshot, spine, trust, worktree};
 
 fn failure(exit: Exit, error: &dyn std::error::Error, advice: &str) -> Failure {
     Failure { exit, message: chain(error) + advice }
@@ -94,11 +94,11 @@ impl From<receipt::Error> for Failure {
     }
 }
 
-impl From<receipt::SnapshotError> for Failure {
-    fn from(error: receipt::SnapshotError) -> Failure {
+impl From<snapshot::Error> for Failure {
+    fn from(error: snapshot::Error) -> Failure {
         match error {
-            receipt::SnapshotError::Journal(error) => error.into(),
-            receipt::SnapshotError::Git(error) => error.into(),
+            snapshot::Error::Journal(error) => error.into(),
+            snapshot::Error::Git(error) => error.into(),
         }
     }
 }

@@ -189,7 +189,7 @@ fn run(cli: &Cli) -> Result<Exit, Failure> {
     match &cli.command {
         Command::Ledger(command) => ledger::run(&cli.global, command),
         Command::Journal(command) => journal::run(&cli.global, command),
-        Command::Snapshot(args) => snapshot::snapshot(&cli.global, args),
+        Command::Snapshot(args) => snapshot::take(&cli.global, args),
         Command::Fork(args) => snapshot::fork(&cli.global, args),
         Command::Escalation(command) => escalation::run(&cli.global, command),
         Command::Keys(command) => keys::run(&cli.global, command),

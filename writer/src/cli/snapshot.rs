@@ -14,7 +14,7 @@ use super::exit::{Exit, Failure};
 use super::journal::{Writing, open};
 use super::out::Form;
 use crate::worktree::{self, Worktree};
-use crate::{clock, durable, journal, receipt};
+use crate::{clock, durable, journal, receipt, snapshot};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = SNAPSHOT_HELP)]
@@ -57,7 +57,7 @@ a journal that names its parent.
 
 Exit codes: 0 forked, 1 no such snapshot, 2 ref and journal differ, 74 I/O";
 
-pub(super) fn snapshot(global: &Global, args: &SnapshotArgs) -> Result<Exit, Failure> {
+pub(super) fn take(global: &Global, args: &SnapshotArgs) -> Result<Exit, Failure> {
     let project = global.project()?;
     let run = &args.run;
     // Without a repository no journal is made either.
@@ -66,7 +66,7 @@ pub(super) fn snapshot(global: &Global, args: &SnapshotArgs) -> Result<Exit, Fai
     let mut journal = open(&project, run, Profile::PyJsonV1, &args.options, |event: &_, place| {
         waybill_verifier::chain::Visit::visit(&mut taken, event, place);
     })?;
-    let done = receipt::snapshot(&project, run, &mut journal, &taken, args.step, clock::seconds())?;
+    let done = snapshot::take(&project, run, &mut journal, &taken, args.step, clock::seconds())?;
     let reference = worktree::reference(run, done.step);
     let text = match global.form() {
         Form::Quiet => String::new(),

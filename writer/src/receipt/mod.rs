@@ -11,7 +11,7 @@ use std::path::PathBuf;
 
 use waybill_verifier::chain::{Fault, FaultKind};
 use waybill_verifier::id::RunId;
-use waybill_verifier::json::{LoneSurrogate, Object, Value};
+use waybill_verifier::json::{LoneSurrogate, Object};
 use waybill_verifier::key::PrivateKey;
 use waybill_verifier::receipt::{
     AtStall, Binding, Draft, ForkRef, LastEvents, ReceiptId, StallReason, Unsigned,
@@ -22,7 +22,7 @@ use waybill_verifier::time::Timestamp;
 use crate::durable;
 use crate::master::{self, KeyFile};
 use crate::project::Project;
-use crate::worktree::{self, Worktree};
+use crate::worktree;
 use crate::{audit, identity, journal, spine};
 pub use gather::{Gathered, read_file};
 
@@ -277,72 +277,4 @@ fn fork_point(
         }
     }
     Ok(fork)
-}
-
-/// Takes a snapshot of the working tree as an event of a run: gives the step and the commit.
-///
-/// # Errors
-///
-/// If the journal does not hold, the step has a snapshot of another tree, or git can't.
-pub fn snapshot(
-    project: &Project,
-    run: &RunId,
-    journal: &mut journal::Journal,
-    taken: &LastEvents,
-    step: Option<u64>,
-    now: f64,
-) -> Result<Snapshot, SnapshotError> {
-    let worktree = Worktree::at(project.root())?;
-    let step = step.unwrap_or(journal.events());
-    let commit = worktree.commit(run, step)?;
-    let recorded = taken.fork(run, step).map(|fork| fork.snapshot_sha);
-    let there = worktree.snapshot(run, step)?;
-    match &recorded {
-        Some(recorded) if *recorded == commit => {
-            worktree.keep(run, step, &commit, there.as_deref())?;
-            return Ok(Snapshot { step, commit, event: None });
-        }
-        Some(recorded) => {
-            let reference = worktree::reference(run, step);
-            return Err(worktree::Error::Taken { reference, commit: recorded.clone() }.into());
-        }
-        // A ref that no event names is what a crash left between the two.
-        None => worktree.keep(run, step, &commit, there.as_deref())?,
-    }
-    let fields =
-        Object::of([("snapshot_sha", Value::from(commit.as_str())), ("step_index", Value::from(step))]);
-    let event = journal.append("snapshot", &fields, now, durable::Sync::Data)?;
-    Ok(Snapshot { step, commit, event: Some(event) })
-}
-
-/// A snapshot that was taken.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Snapshot {
-    /// The step.
-    pub step: u64,
-    /// The commit.
-    pub commit: String,
-    /// The event that records it; none if it was recorded before.
-    pub event: Option<journal::Recorded>,
-}
-
-/// Why a snapshot or a fork can't be made.
-#[derive(Debug)]
-pub enum SnapshotError {
-    /// The journal.
-    Journal(journal::Error),
-    /// Git.
-    Git(worktree::Error),
-}
-
-impl From<journal::Error> for SnapshotError {
-    fn from(error: journal::Error) -> SnapshotError {
-        SnapshotError::Journal(error)
-    }
-}
-
-impl From<worktree::Error> for SnapshotError {
-    fn from(error: worktree::Error) -> SnapshotError {
-        SnapshotError::Git(error)
-    }
 }
