@@ -6,14 +6,14 @@
 import { spawnSync } from 'node:child_process';
 import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { Chain, ledger, load, root } from './load.mjs';
 
 const LINE_LIMIT = 64 << 20;
 const FILE = '000000.jsonl';
 
-const waybill = process.env.WAYBILL_BIN ?? join(root, 'target/release/waybill');
+const waybill = resolve(process.env.WAYBILL_BIN ?? join(root, 'target/release/waybill'));
 if (!existsSync(waybill)) {
   console.error(`${waybill} is not there: cargo build --release, or name it in WAYBILL_BIN`);
   process.exit(1);
@@ -25,10 +25,14 @@ let passed = 0;
 let failed = 0;
 
 try {
-  vectors();
-  receipts();
-  big();
-  misuse();
+  // Apart from each other: the big cases want a memory that nothing has cut up yet.
+  if (process.argv[2] === 'receipts') {
+    receipts();
+  } else {
+    vectors();
+    big();
+    misuse();
+  }
 } finally {
   rmSync(scratch, { recursive: true });
 }
@@ -56,7 +60,8 @@ function receipts() {
         const env = { PATH: process.env.PATH, HOME: scratch };
         if (withKey) env.BERNSTEIN_AUDIT_KEY_PATH = keyFile;
         const command = spawnSync(waybill, ['verify', receipt, '--json'], { cwd: folder, env, encoding: 'utf8' });
-        equal(ours, command.stdout, 'report');
+        if (command.error) throw command.error;
+        if (ours !== command.stdout) throw new Error(`reports differ:\n${firstDifference(command.stdout, ours)}${command.stderr}`);
         if (withKey) equal(JSON.parse(ours).exit_code, expected.strict.exit, 'exit code');
       });
     }
