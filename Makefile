@@ -35,6 +35,7 @@ test-msrv: ## Check that the oldest Rust that we promise compiles all of it
 test-wasm: release wasm ## Hold the reports from WebAssembly against the command's
 	@if command -v node >/dev/null; then \
 		set -x; WAYBILL_BIN=$(WAYBILL) node tests/wasm/parity.mjs; \
+		WAYBILL_BIN=$(WAYBILL) node tests/wasm/parity.mjs receipts; \
 	else \
 		echo '!! WASM PARITY DID NOT RUN: there is no node here'; [ -z "$${CI:-}" ]; \
 	fi
@@ -53,7 +54,7 @@ lint: ## Check form: rustfmt, clippy, docs, dependencies, scripts
 	@tools/lint.sh
 
 setup: ## Install what building and testing need and this machine lacks
-	@tools/setup.sh targets msrv wasm
+	@tools/setup.sh targets msrv wasm strace
 
 release:
 	cargo build --quiet --release --locked --package waybill-writer --bin waybill

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what building and testing need and this machine lacks, and says what.
 #
-#   tools/setup.sh [targets] [msrv] [wasm] [deny]     (all of them if none is named)
+#   tools/setup.sh [targets] [msrv] [wasm] [deny] [strace]     (all of them if none is named)
 #
 # Needs rustup, a C compiler and the package registry. Does nothing if all is there.
 
@@ -32,7 +32,15 @@ tool() {
         cargo install --quiet --force --root "$TOOLS" "$@" "$crate@$version"
 }
 
-[ $# -gt 0 ] || set -- targets msrv wasm deny
+# A Debian package, where its program is missing.
+debian() {
+    local package=$1 why=$2
+    command -v "$package" >/dev/null && return
+    say "installing Debian's $package ($why)"
+    { apt-get update -q && apt-get install -y -q "$package"; } >/dev/null
+}
+
+[ $# -gt 0 ] || set -- targets msrv wasm deny strace
 for what; do
     case $what in
     targets)
@@ -50,11 +58,14 @@ for what; do
         tool wasm-bindgen-cli wasm-bindgen "$WASM_BINDGEN" "writes the JavaScript side of the bindings" --bin wasm-bindgen
         tool wasm-pack wasm-pack "$WASM_PACK" "builds the bindings" --locked
         ;;
+    strace)
+        debian strace "kills a process at each of its system calls"
+        ;;
     deny)
         tool cargo-deny cargo-deny "$CARGO_DENY" "checks licences and sources of dependencies" --locked
         ;;
     *)
-        echo "setup.sh: $what is none of targets, msrv, wasm, deny" >&2
+        echo "setup.sh: $what is none of targets, msrv, wasm, deny, strace" >&2
         exit 64
         ;;
     esac
