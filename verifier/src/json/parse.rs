@@ -167,6 +167,7 @@ impl<'a> Parser<'a> {
                 _ => members.push((key, value)),
             }
             if self.object_ends()? {
+                members.shrink_to_fit();
                 return Ok(Value::Object(Object::from_sorted(members)));
             }
         }
@@ -218,6 +219,8 @@ impl<'a> Parser<'a> {
             items.push(self.value(depth + 1)?);
             self.white_space();
             if self.eat(b']') {
+                // Short ones would keep room for four, and a hostile line has millions of them.
+                items.shrink_to_fit();
                 return Ok(Value::Array(items));
             }
             self.expect(b',')?;
