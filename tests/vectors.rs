@@ -146,9 +146,6 @@ fn two_lineages_of_one_run_are_a_divergence_at_their_fork() {
         assert_eq!(said.code.map(i64::from), pair["exit"].as_i64(), "{said:?}");
         let report = report(&said);
         let sentence = report.check("ledger.compare")["sentence"].as_str().unwrap();
-        for head in [ours, theirs] {
-            let _ = head;
-        }
         assert!(sentence.contains(&format!("diverged at entry {}", pair["fork_entry"])), "{sentence}");
     }
 }

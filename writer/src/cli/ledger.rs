@@ -15,7 +15,7 @@ use waybill_verifier::ledger::{LedgerRows, Row, State, TaskState};
 
 use super::exit::{Exit, Failure};
 use super::out::{self, Form, escape};
-use super::recording::{Options, acknowledgement};
+use super::recording::{Options, acknowledgement, waiting};
 use super::table::lay_out;
 use super::{Global, verify};
 pub(super) use anchors::add_anchored;
@@ -362,7 +362,7 @@ fn repair(
 ) -> Result<Exit, Failure> {
     let project = global.project()?;
     let wait = if no_wait { crate::lock::Wait::No } else { crate::lock::Wait::Yes };
-    let waiting = |holder: &str| out::say(&format!("waiting for the lock of run {run}, held by {holder}"));
+    let waiting = waiting(run);
     let repaired = ledger_log::repair(&project, run, from_line, loss, wait, waiting)?;
     match global.form() {
         Form::Quiet => {}

@@ -73,8 +73,7 @@ impl Options {
 
     /// Opens the ledger, and says what opening had to do.
     pub(super) fn open(&self, project: &Project, run: &RunId, missing: Missing) -> Result<Ledger, Failure> {
-        let waiting =
-            |holder: &str| out::say(&format!("waiting for the lock of run {run}, held by {holder}"));
+        let waiting = waiting(run);
         let ledger = Ledger::open(project, run, missing, self.wait(), waiting)?;
         self.check_loss(project, run, &ledger)?;
         if let Some(torn) = ledger.set_aside() {
@@ -126,6 +125,11 @@ impl Scrubbing {
         }
         Ok(builder.build())
     }
+}
+
+/// Says who holds a run's lock, before a wait for it begins.
+pub(super) fn waiting(run: &RunId) -> impl Fn(&str) + use<'_> {
+    move |holder: &str| out::say(&format!("waiting for the lock of run {run}, held by {holder}"))
 }
 
 /// A payload argument: JSON, `@file`, or `-` for standard input.

@@ -88,10 +88,8 @@ pub fn fetch(store: &Store, remote: &str, run: &RunId) -> Result<Option<Quaranti
         include.push(&own);
         command.arg("-c").arg(include);
     }
-    for setting in ["core.bare=true", "core.worktree=", "gc.auto=0", "maintenance.auto=false"] {
-        if setting != "core.worktree=" {
-            command.args(["-c", setting]);
-        }
+    for setting in ["core.bare=true", "gc.auto=0", "maintenance.auto=false"] {
+        command.args(["-c", setting]);
     }
     command
         .args([

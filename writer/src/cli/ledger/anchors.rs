@@ -13,6 +13,7 @@ use waybill_verifier::report::{Check, Report, Status, Verdict, Voucher};
 use super::super::Global;
 use super::super::exit::{Exit, Failure};
 use super::super::out::{self, Form, cut, escape};
+use super::super::recording::waiting;
 use super::super::table::lay_out;
 use super::super::verify::{ExpectArgs, show};
 use super::put_line;
@@ -97,10 +98,6 @@ fn places(global: &Global) -> Result<(Project, Store), Failure> {
         Some(store) => Ok((project, store)),
         None => Err(anchoring::Error::NoRepository.into()),
     }
-}
-
-fn waiting(run: &RunId) -> impl Fn(&str) + use<'_> {
-    move |holder: &str| out::say(&format!("waiting for the lock of run {run}, held by {holder}"))
 }
 
 /// Shows a result: a line for people, an object for programs.

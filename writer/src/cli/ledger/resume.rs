@@ -6,7 +6,7 @@ use waybill_verifier::json::{self, Object, Value};
 use super::super::Global;
 use super::super::exit::{Exit, Failure};
 use super::super::out::{self, Form};
-use super::super::recording::acknowledgement;
+use super::super::recording::{acknowledgement, waiting};
 use crate::anchoring::{self, Materialized, Projection, Resumed, project_resume};
 use crate::git::Store;
 use crate::lock::Wait;
@@ -34,7 +34,7 @@ pub(super) fn run(global: &Global, run: &RunId, dry_run: bool, no_wait: bool) ->
         return show(global, run, &projection, &Done::DryRun);
     }
     let wait = if no_wait { Wait::No } else { Wait::Yes };
-    let waiting = |holder: &str| out::say(&format!("waiting for the lock of run {run}, held by {holder}"));
+    let waiting = waiting(run);
     match anchoring::resume(&project, store.as_ref(), run, wait, waiting)? {
         Resumed::Nothing(projection) => show(global, run, &projection, &Done::Nothing),
         Resumed::Resumed { projection, entry } => show(global, run, &projection, &Done::Resumed(entry)),
