@@ -88,6 +88,12 @@ class Waybill:
         # Secret-like variables would be scrubbed out of payloads; so would the home folder.
         self.env = {"HOME": str(home), "PATH": os.environ.get("PATH", ""), "LC_ALL": "C.UTF-8"}
 
+    def without(self, *names: str) -> Waybill:
+        """The same binary and home, in an environment that lacks some variables."""
+        other = Waybill(self.binary, Path(self.env["HOME"]))
+        other.env = {name: value for name, value in self.env.items() if name not in names}
+        return other
+
     def __call__(self, *argv: str, stdin: bytes = b"", cwd: Path | None = None) -> Done:
         """Run a command to its end."""
         self.count += 1
