@@ -325,6 +325,25 @@ impl Report {
         }
     }
 
+    /// Adds a check that something else was held against: what it forces, and what it vouches for.
+    pub fn add(&mut self, (check, verdict, voucher): (Check, Option<Verdict>, Voucher)) {
+        let vouched = check.status == Status::Pass && voucher == Voucher::Outside;
+        if vouched && self.verdict == Verdict::Consistent {
+            self.verdict = Verdict::Verified;
+            self.summary = format!("the entries hold, and {}", check.sentence);
+            self.does_not_establish
+                .retain(|line| !line.starts_with("that no entries were cut off at the end"));
+        }
+        if let Some(verdict) = verdict.filter(|verdict| verdict.badness() > self.verdict.badness()) {
+            self.verdict = verdict;
+            self.summary.clone_from(&check.sentence);
+        }
+        if check.status == Status::NotChecked && self.verdict.badness() < Verdict::Incomplete.badness() {
+            self.verdict = Verdict::Incomplete;
+        }
+        self.checks.push(check);
+    }
+
     /// Whether the report, and each of its parts, has an assurance.
     fn meets(&self, requirement: Requirement) -> bool {
         if self.parts.is_empty() {

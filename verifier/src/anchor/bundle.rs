@@ -151,6 +151,17 @@ impl<'a> Bundle<'a> {
 /// there must be one or more.
 #[must_use]
 pub fn report(name: &str, bytes: &[u8], expect: Expect) -> Report {
+    report_with(name, bytes, expect, |_, _, _| {})
+}
+
+/// As [`report`]; `visit` is called with each run and each row of its anchor that holds, in order.
+#[must_use]
+pub fn report_with(
+    name: &str,
+    bytes: &[u8],
+    expect: Expect,
+    mut visit: impl FnMut(&RunId, &Row<'_>, Place),
+) -> Report {
     const ID: &str = "bundle.form";
     let failed = |said: String| {
         let check = Check::new(ID, Status::Fail, said).at(name, None);
@@ -167,7 +178,7 @@ pub fn report(name: &str, bytes: &[u8], expect: Expect) -> Report {
         let Some(run) = run else {
             return failed(format!("the ref {} names no run", shown(ref_name.as_bytes())));
         };
-        match bundle.verify((ref_name, run, *commit), expect, |_, _| {}) {
+        match bundle.verify((ref_name, run, *commit), expect, |row, place| visit(run, row, place)) {
             Ok(report) => parts.push(report),
             Err(error) => return failed(format!("the bundle can't be read: {error}")),
         }

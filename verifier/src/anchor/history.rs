@@ -37,7 +37,7 @@ pub(super) fn walk<E>(
     limit: u64,
 ) -> Result<History, E> {
     let (mut child, mut body) = (tip, body);
-    let mut form = Anchored { commit: &child, body: &body, run }.commit().unwrap_or(Form::Anchor);
+    let mut form = Anchored { commit: Some(&child), body: &body, run }.commit().unwrap_or(Form::Anchor);
     let mut length = 1;
     loop {
         let end = |end| Ok(History { length, end });
@@ -69,7 +69,7 @@ pub(super) fn walk<E>(
             let known = Known { run, like: Some(&body), wanted: [None; 2] };
             Some(Body::load(store, &commit.tree, known, |_, _| {})?)
         };
-        let judged = Anchored { commit: &commit, body: read.as_ref().unwrap_or(&body), run };
+        let judged = Anchored { commit: Some(&commit), body: read.as_ref().unwrap_or(&body), run };
         let own = worst(judged.judge());
         if let Some(finding @ Finding { fault: Some(_), .. }) = own {
             return end(Err(finding.of_commit(&parent)));

@@ -26,7 +26,8 @@ pub(super) enum Passed {
 
 /// An anchor that was read.
 pub(super) struct Anchored<'a> {
-    pub(super) commit: &'a CommitRead,
+    /// The commit; none where only its tree was given.
+    pub(super) commit: Option<&'a CommitRead>,
     pub(super) body: &'a Body,
     /// The run of the ref that led here.
     pub(super) run: Option<&'a RunId>,
@@ -162,7 +163,10 @@ impl Anchored<'_> {
     pub(super) fn commit(&self) -> Result<Form, Option<Finding>> {
         let totals = self.totals().ok_or(None)?;
         let fault = |said: String| Some(Finding::fault(FaultKind::CommitMismatch, said));
-        let commit = Commit::parse(&self.commit.bytes).map_err(|said| fault(said.to_string()))?;
+        let read = self.commit.ok_or_else(|| {
+            Some(Finding::not_checked(String::from("no commit was given: only the tree that it names")))
+        })?;
+        let commit = Commit::parse(&read.bytes).map_err(|said| fault(said.to_string()))?;
         commit.form(self.run_id().as_ref(), &totals.head, totals.entries).map_err(fault)
     }
 

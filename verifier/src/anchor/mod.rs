@@ -55,7 +55,7 @@ pub use object::{Collision, Found, ID_LEN, ObjectId, ObjectKind};
 pub use pack::{MAX_DELTAS, MAX_OBJECT, MAX_OBJECTS, MAX_TOTAL, Pack, PackError};
 pub use read::Completeness;
 pub use tree::{MAX_CHUNKS, MAX_TREE, META_NAME, chunk_name};
-pub use verify::{Expect, HISTORY_LIMIT, Target, verify};
+pub use verify::{Expect, HISTORY_LIMIT, Target, report_tree, verify};
 
 /// The ref under which a run's anchors are found, without the run id.
 pub const REF_PREFIX: &str = "refs/bernstein/work-ledger/";

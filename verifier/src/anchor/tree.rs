@@ -7,6 +7,7 @@
 //! An anchor's tree is flat and holds nothing but the ledger: `LEDGER.json`, then
 //! `chunk-000000.jsonl`, `chunk-000001.jsonl` and so on without a gap, all `100644`.
 
+use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -94,19 +95,30 @@ impl Shape {
 #[must_use]
 pub(super) fn encode(meta: &ObjectId, chunks: &[ObjectId]) -> Vec<u8> {
     let mut out = Vec::with_capacity((chunks.len() + 1) * 46);
-    let mut push = |name: &str, id: &ObjectId| {
-        out.extend_from_slice(FILE_MODE);
-        out.push(b' ');
-        out.extend_from_slice(name.as_bytes());
-        out.push(0);
-        out.extend_from_slice(id.as_bytes());
-    };
     // Upper case sorts before lower case, and six digits in their order.
-    push(META_NAME, meta);
+    push(&mut out, META_NAME, meta);
     for (index, chunk) in chunks.iter().enumerate() {
-        push(&chunk_name(index), chunk);
+        push(&mut out, &chunk_name(index), chunk);
     }
     out
+}
+
+/// The bytes of a tree of files.
+#[must_use]
+pub(super) fn of_files(files: &BTreeMap<&str, ObjectId>) -> Vec<u8> {
+    let mut out = Vec::new();
+    for (name, id) in files {
+        push(&mut out, name, id);
+    }
+    out
+}
+
+fn push(out: &mut Vec<u8>, name: &str, id: &ObjectId) {
+    out.extend_from_slice(FILE_MODE);
+    out.push(b' ');
+    out.extend_from_slice(name.as_bytes());
+    out.push(0);
+    out.extend_from_slice(id.as_bytes());
 }
 
 /// The entries of a tree; an error is the last thing that it gives.

@@ -1,17 +1,20 @@
 //! The report on one anchor and the anchors before it.
 
+use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec;
 use alloc::vec::Vec;
+use core::convert::Infallible;
 
 use super::commit::Form;
 use super::finding::Finding;
 use super::history::{self, History};
 use super::judge::{Anchored, check};
-use super::object::{Found, ObjectId};
+use super::object::{Found, ID_LEN, ObjectId, ObjectKind};
 use super::read::{Body, CommitRead, Completeness, Known, Store};
 use super::rows::RowsRead;
+use super::tree;
 use crate::chain::{FaultKind, Place};
 use crate::hash::Digest;
 use crate::id::RunId;
@@ -83,7 +86,7 @@ pub fn verify<E>(
     let wanted = [target.expect.head, target.expect.contains];
     let known = Known { run: target.run, like: None, wanted };
     let body = Body::load(&mut store, &commit.tree, known, visit)?;
-    let anchored = Anchored { commit: &commit, body: &body, run: target.run };
+    let anchored = Anchored { commit: Some(&commit), body: &body, run: target.run };
     let mut checks: Vec<_> = anchored.judge().into_iter().map(check).collect();
     let run = anchored.run_id();
     let mut facts = facts(target, &anchored);
@@ -102,6 +105,54 @@ pub fn verify<E>(
         checks.push(expected);
     }
     Ok(report(target, checks, facts, rows.as_ref(), voucher))
+}
+
+/// The report on an anchor's tree that was checked out as files: `LEDGER.json` and the chunks, by
+/// their names and bytes. `root` stands before the names in the report.
+#[must_use]
+pub fn report_tree(name: &str, root: &str, files: &[(&str, &[u8])], expect: Expect) -> Report {
+    let mut objects = BTreeMap::new();
+    let mut listed = BTreeMap::new();
+    for (file, bytes) in files {
+        // Bytes made to collide get an id that nothing has, and are named as missing.
+        let id = ObjectId::of(ObjectKind::Blob, bytes).unwrap_or(ObjectId::from_bytes([0; ID_LEN]));
+        objects.insert(id, (ObjectKind::Blob, *bytes));
+        listed.insert(*file, id);
+    }
+    let tree = tree::of_files(&listed);
+    let id = ObjectId::of(ObjectKind::Tree, &tree).unwrap_or(ObjectId::from_bytes([0; ID_LEN]));
+    objects.insert(id, (ObjectKind::Tree, &tree));
+    let source = |id: &ObjectId, limit: usize| {
+        Ok::<_, Infallible>(match objects.get(id) {
+            None => Found::Missing,
+            Some((_, bytes)) if bytes.len() > limit => Found::TooLarge,
+            Some((kind, bytes)) => Found::Object(*kind, bytes.to_vec()),
+        })
+    };
+    let mut store = Store { source, completeness: Completeness::Whole };
+    let target = Target { expect, ..Target::new(name, id, None) };
+    let known = Known { run: None, like: None, wanted: [expect.head, expect.contains] };
+    let Ok(body) = Body::load(&mut store, &id, known, |_, _| {});
+    let anchored = Anchored { commit: None, body: &body, run: None };
+    let mut checks: Vec<_> = anchored.judge().into_iter().map(check).collect();
+    let history = "no commit was given, so there is no history to look at";
+    checks.push(Check::new("anchor.history", Status::NotChecked, history));
+    for at in checks.iter_mut().filter_map(|check| check.at.as_mut()) {
+        at.file.insert_str(0, root);
+    }
+    let mut facts = facts(&target, &anchored);
+    facts.insert("commit".into(), Value::Null);
+    facts.insert("tree".into(), Value::from(id.to_hex()));
+    let rows = body.rows.clone().filter(|_| body.whole);
+    let mut voucher = Voucher::None;
+    let target = Target { expect: Expect { commit: None, ..expect }, ..target };
+    for expected in expectations(&target, rows.as_ref()) {
+        if expected.status == Status::Pass {
+            voucher = Voucher::Outside;
+        }
+        checks.push(expected);
+    }
+    report(&target, checks, facts, rows.as_ref(), voucher)
 }
 
 fn report(
@@ -202,14 +253,15 @@ fn facts(target: &Target<'_>, anchored: &Anchored<'_>) -> Object {
     let body = anchored.body;
     let totals = anchored.totals();
     let head = totals.filter(|_| body.clean_rows()).map(|totals| totals.head.to_hex());
+    let parent = anchored.commit.and_then(|commit| commit.parents.first());
     Object::of([
         ("commit", Value::from(target.commit.to_hex())),
-        ("tree", Value::from(anchored.commit.tree.to_hex())),
+        ("tree", Value::from(anchored.commit.map(|commit| commit.tree.to_hex()))),
         ("run_id", Value::from(anchored.run_id().as_ref().map(RunId::as_str))),
         ("entries", Value::from(totals.map(|totals| totals.entries))),
         ("chunk_count", Value::from(totals.map(|totals| totals.chunks))),
         ("head_hash", Value::from(head)),
-        ("parent", Value::from(anchored.commit.parents.first().map(ObjectId::to_hex))),
+        ("parent", Value::from(parent.map(ObjectId::to_hex))),
     ])
 }
 

@@ -47,6 +47,11 @@ impl Wanted {
 impl<F: FnMut(&Row<'_>, Place)> LedgerRows<F> {
     /// The rows of a whole ledger: of the named run, or of whichever its first `run.open` names.
     pub fn new(run: Option<&RunId>, visit: F) -> LedgerRows<F> {
+        LedgerRows::visited_by(run, Some(visit))
+    }
+
+    /// The rows of a whole ledger, as [`LedgerRows::new`]; faster if nobody looks at each.
+    pub fn visited_by(run: Option<&RunId>, visit: Option<F>) -> LedgerRows<F> {
         LedgerRows {
             link: Link::genesis(),
             first: None,
@@ -55,7 +60,7 @@ impl<F: FnMut(&Row<'_>, Place)> LedgerRows<F> {
             not_canonical_count: 0,
             wanted: Vec::new(),
             closed: false,
-            visit: Some(visit),
+            visit,
         }
     }
 
@@ -219,7 +224,7 @@ impl LedgerRows<Ignore> {
     /// The rows of a whole ledger, as [`LedgerRows::new`], with nobody looking at each: faster.
     #[must_use]
     pub fn unvisited(run: Option<&RunId>) -> LedgerRows<Ignore> {
-        LedgerRows { visit: None, ..LedgerRows::<Ignore>::new(run, |_, _| {}) }
+        LedgerRows::visited_by(run, None)
     }
 
     /// The rows of a piece of a ledger, which will be joined to what stands before it.

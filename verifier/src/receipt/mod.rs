@@ -39,7 +39,7 @@ pub use anchor::{Audit, AuditIndex, Spine, SpineIndex};
 pub use binding::{Binding, FOLDER, ForkRef, JournalState, ReceiptId};
 pub use draft::{AtStall, Draft, LastEvents, Unsigned};
 pub use form::{File, MAX_FILE};
-pub use project::{Files, report_files};
+pub use project::{Files, Together};
 pub use trust::{Pin, Trust, TrustEntry};
 pub use verify::{Evidence, ForkCommit, Scope, report};
 pub use window::{Journal, JournalView, WINDOW};

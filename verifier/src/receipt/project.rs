@@ -1,9 +1,8 @@
-//! A receipt checked with the files of its project, held in memory: for readers who have no
+//! Receipts checked with the files of their project, held in memory: for readers who have no
 //! folder to look into, such as a page or an archive.
 
 use alloc::collections::BTreeMap;
 use alloc::format;
-use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::{
@@ -23,56 +22,67 @@ const HEAD: &str = ".sdd/lineage/escalations/spine.head";
 const IDENTITY: &str = ".sdd/identity/escalation-identity-public.pem";
 
 /// The files of a project, by their paths relative to its folder, as `.sdd/audit/2026-11-29.jsonl`.
-pub type Files = BTreeMap<String, Vec<u8>>;
+pub type Files<'a> = BTreeMap<&'a str, &'a [u8]>;
 
-/// The report on the receipt at `path`, with what of its project is among `files`: its run's
-/// journal, the spine of receipts, the audit log, the identity. No repository is looked at.
-///
-/// The same files give the report that the command gives of their folder.
-#[must_use]
-pub fn report_files(
-    path: &str,
-    files: &Files,
-    scope: Scope,
-    key: Option<&MasterKey>,
-    trust: &Trust,
-) -> Report {
-    let receipt = File::read(files.get(path).map(Vec::as_slice).unwrap_or_default());
-    let journal = receipt.binding.as_ref().and_then(|binding| {
-        let name = format!(".sdd/runs/{}/journal.jsonl", binding.run_id);
-        let mut walk = Walk::new(EventRows::new(JournalView::of(Some(binding))));
-        walk.push(files.get(&name)?);
-        Some(Journal::of(&name, walk.finish(LastLine::Settled)))
-    });
-    let spine = files.get(SPINE).map(|rows| {
-        let head = HeadFile::read(files.get(HEAD).map(Vec::as_slice));
-        let mut walk = Walk::new(SpineRows::new(key, &head, SpineIndex::default()));
-        walk.push(rows);
-        Spine::of((SPINE, HEAD), walk.finish(LastLine::Settled), &head)
-    });
-    report(&Evidence {
-        file: path,
-        receipt: &receipt,
-        scope,
-        journal: journal.as_ref(),
-        spine: spine.as_ref(),
-        audit: audit(files, key).as_ref(),
-        identity: files.get(IDENTITY).map(Vec::as_slice),
-        fork_commit: ForkCommit::NotLookedAt,
-        trust,
-    })
+/// The files of a project, and what all of its receipts share of them.
+#[derive(Debug)]
+pub struct Together<'a> {
+    files: Files<'a>,
+    spine: Option<Spine>,
+    audit: Option<Audit>,
 }
 
-fn audit(files: &Files, key: Option<&MasterKey>) -> Option<Audit> {
+impl<'a> Together<'a> {
+    /// Reads what the receipts share: the spine of receipts and the audit log, which begins at
+    /// `start`. Without the key, tags are not checked.
+    #[must_use]
+    pub fn of(files: Files<'a>, start: Start, key: Option<&MasterKey>) -> Together<'a> {
+        let spine = files.get(SPINE).map(|rows| {
+            let head = HeadFile::read(files.get(HEAD).copied());
+            let mut walk = Walk::new(SpineRows::new(key, &head, SpineIndex::default()));
+            walk.push(rows);
+            Spine::of((SPINE, HEAD), walk.finish(LastLine::Settled), &head)
+        });
+        let audit = audit(&files, start, key);
+        Together { files, spine, audit }
+    }
+
+    /// The report on the receipt at `path`, with its run's journal. No repository is looked at.
+    ///
+    /// The same files give the report that the command gives of their folder.
+    #[must_use]
+    pub fn report(&self, path: &str, scope: Scope, trust: &Trust) -> Report {
+        let receipt = File::read(self.files.get(path).copied().unwrap_or_default());
+        let journal = receipt.binding.as_ref().and_then(|binding| {
+            let name = format!(".sdd/runs/{}/journal.jsonl", binding.run_id);
+            let mut walk = Walk::new(EventRows::new(JournalView::of(Some(binding))));
+            walk.push(self.files.get(name.as_str())?);
+            Some(Journal::of(&name, walk.finish(LastLine::Settled)))
+        });
+        report(&Evidence {
+            file: path,
+            receipt: &receipt,
+            scope,
+            journal: journal.as_ref(),
+            spine: self.spine.as_ref(),
+            audit: self.audit.as_ref(),
+            identity: self.files.get(IDENTITY).copied(),
+            fork_commit: ForkCommit::NotLookedAt,
+            trust,
+        })
+    }
+}
+
+fn audit(files: &Files<'_>, start: Start, key: Option<&MasterKey>) -> Option<Audit> {
     let names: Vec<&str> = files.keys().filter_map(|path| path.strip_prefix(AUDIT)).collect();
     if names.is_empty() {
         return None;
     }
     let folder = arrange(names);
-    let mut log = Log::new(key, Start::Genesis, AuditIndex::default()).in_folder(&folder);
+    let mut log = Log::new(key, start, AuditIndex::default()).in_folder(&folder);
     for day in &folder.days {
         log.open(day);
-        log.push(files.get(&format!("{AUDIT}{}", day.name)).map(Vec::as_slice).unwrap_or_default());
+        log.push(files.get(format!("{AUDIT}{}", day.name).as_str()).copied().unwrap_or_default());
     }
     Some(Audit::of(log.finish(LastLine::Settled)))
 }

@@ -2,6 +2,8 @@
 
 mod list;
 
+pub(super) use list::ids;
+
 use std::path::Path;
 
 use clap::Subcommand;

@@ -1,5 +1,6 @@
 //! `waybill verify`: any evidence in, one report out.
 
+mod evidence;
 mod others;
 
 use std::fs::File;
@@ -7,14 +8,13 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
-use waybill_verifier::chain::LastLine;
-use waybill_verifier::compare::{Comparison, Stamp, compare};
-use waybill_verifier::evidence::{self, Kind};
+use waybill_verifier::anchor::ObjectId;
+use waybill_verifier::chain::{LastLine, Unseen};
+use waybill_verifier::evidence::{ENOUGH, Kind, tell};
 use waybill_verifier::hash::Digest;
 use waybill_verifier::id::RunId;
-use waybill_verifier::ledger::{self, Expect, LedgerRows, Row};
-use waybill_verifier::report::{Check, Report, Requirement, Status, Verdict};
-use waybill_verifier::step::{self, StepRows};
+use waybill_verifier::ledger::{self, Expect, LedgerRows};
+use waybill_verifier::report::{Report, Requirement, Verdict};
 
 use super::Global;
 use super::escalation::SignerArgs;
@@ -31,6 +31,7 @@ Examples:
   waybill verify ours.jsonl theirs.jsonl      two ledgers of one run are compared, too
   waybill verify goal-42 --require complete,pinned
   waybill verify .sdd/audit .sdd/lineage/escalations
+  waybill verify evidence.tar .sdd goal-42.bundle      an archive, a folder, a git bundle
   waybill verify 793c8e6b….json --signer ann.pem      a receipt, with its project if it lies in one
 
 Exit codes: 0 holds, 1 absent, 2 failed, 3 diverged; 64 wrong arguments, 74 I/O";
@@ -43,6 +44,9 @@ pub(super) struct Args {
     subjects: Vec<String>,
     #[command(flatten)]
     expect: ExpectArgs,
+    /// The anchor's commit in a git bundle, known from elsewhere
+    #[arg(long, value_name = "COMMIT", value_parser = commit)]
+    expected_commit: Option<ObjectId>,
     #[command(flatten)]
     signer: SignerArgs,
 }
@@ -77,6 +81,10 @@ pub(super) enum Assurance {
 
 pub(super) fn digest(text: &str) -> Result<Digest, String> {
     Digest::from_hex(text.as_bytes()).ok_or_else(|| String::from("a hash has 64 lowercase hex digits"))
+}
+
+fn commit(text: &str) -> Result<ObjectId, String> {
+    ObjectId::from_hex(text.as_bytes()).ok_or_else(|| String::from("a commit's id has 40 lowercase hex digits"))
 }
 
 impl ExpectArgs {
@@ -176,26 +184,51 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<Exit, Failure> {
         };
         subjects.push(subject);
     }
-    let mut reports = Vec::new();
-    for subject in &subjects {
-        let mut report = check(subject, &args.expect, &args.signer)?;
-        if let Some(run) = &subject.run {
-            super::ledger::add_anchored(&mut report, &global.project()?, run, None)?;
-        }
-        reports.push(report);
-    }
-    let mut report = match <[Report; 1]>::try_from(reports) {
-        Ok([report]) => report,
-        Err(reports) => {
-            let comparisons = comparisons(&subjects, &reports)?;
-            let name = format!("{} subjects", reports.len());
-            let verdict = comparisons.iter().map(|(_, verdict)| *verdict).max_by_key(|one| one.badness());
-            let checks = comparisons.into_iter().map(|(check, _)| check).collect();
-            Report::of_parts(name, checks, reports, verdict.unwrap_or(Verdict::Verified))
-        }
+    let mut report = match subjects.as_slice() {
+        [subject] if subject.run.is_some() => run_report(global, subject, args)?,
+        [subject] => match one_file(subject, args)? {
+            Some(report) => report,
+            None => evidence::check(&subjects, args)?,
+        },
+        _ => evidence::check(&subjects, args)?,
     };
     args.expect.require(&mut report);
     show(global, &report)
+}
+
+/// The report on a run of this project: its ledger, and what else there is of it.
+fn run_report(global: &Global, subject: &Subject, args: &Args) -> Result<Report, Failure> {
+    let project = global.project()?;
+    let Some(run) = &subject.run else { return check_ledger(subject, &args.expect) };
+    let mut ledger = check_ledger(subject, &args.expect)?;
+    super::ledger::add_anchored(&mut ledger, &project, run, None)?;
+    let mut parts = vec![ledger];
+    if let Some(outcome) = crate::journal::walk(&project, run, Unseen)? {
+        let file = format!(".sdd/runs/{run}/journal.jsonl");
+        parts.push(waybill_verifier::journal::report(&file, &file, &outcome, None));
+    }
+    parts.extend(others::receipts_of(&project, run, &args.signer.trust()?)?);
+    if parts.len() > 1 {
+        return Ok(Report::of_parts(run.to_string(), Vec::new(), parts, Verdict::Verified));
+    }
+    parts.pop().ok_or_else(|| Failure { exit: Exit::Internal, message: String::from("no report was made") })
+}
+
+/// The report on one file, where a file by itself is read in another way than several are: a
+/// large ledger on all cores, a receipt with the project that it lies in.
+fn one_file(subject: &Subject, args: &Args) -> Result<Option<Report>, Failure> {
+    if subject.path.is_dir() {
+        return Ok(None);
+    }
+    let file = open_regular(&subject.path)?;
+    match tell(&beginning(&file).map_err(|error| subject.unreadable(error))?) {
+        Kind::Ledger | Kind::Empty => check_ledger(subject, &args.expect).map(Some),
+        Kind::Receipt => {
+            args.expect.not_of(subject, "a receipt")?;
+            others::receipt(subject, &args.signer.trust()?)
+        }
+        _ => Ok(None),
+    }
 }
 
 /// `waybill ledger verify`: the same report, for what is said to be a ledger.
@@ -229,51 +262,9 @@ pub(super) fn show(global: &Global, report: &Report) -> Result<Exit, Failure> {
     Ok(Exit::Verdict(report.verdict))
 }
 
-fn check(subject: &Subject, expect: &ExpectArgs, signer: &SignerArgs) -> Result<Report, Failure> {
-    if subject.run.is_some() {
-        return check_ledger(subject, expect);
-    }
-    if subject.path.is_dir() {
-        expect.not_of(subject, "a folder")?;
-        return others::folder(subject);
-    }
-    let file = open_regular(&subject.path)?;
-    match evidence::tell(&beginning(&file).map_err(|error| subject.unreadable(error))?) {
-        Kind::Ledger | Kind::Empty => check_ledger(subject, expect),
-        Kind::StepJournal => {
-            expect.not_of(subject, "a step journal")?;
-            check_steps(subject, &file)
-        }
-        Kind::EventJournal if expect.contains.is_none() => {
-            others::event_journal(subject, &file, expect.expected_head)
-        }
-        Kind::EventJournal => Err(Failure::usage("--contains goes with ledgers")),
-        Kind::Spine => {
-            expect.not_of(subject, "a spine")?;
-            others::spine_file(&subject.name, &subject.path)
-        }
-        Kind::AuditDay | Kind::Packed => {
-            expect.not_of(subject, "a day of an audit log")?;
-            others::audit_day(subject, open_regular(&subject.path)?)
-        }
-        Kind::Receipt => {
-            expect.not_of(subject, "a receipt")?;
-            others::receipt(subject, &signer.trust()?)
-        }
-        Kind::Unknown => Err(Failure {
-            exit: Exit::Failed,
-            message: format!(
-                "{} is no evidence that this program knows, by its content; 'waybill ledger verify --file' \
-                 reads it as a ledger all the same",
-                subject.path.display()
-            ),
-        }),
-    }
-}
-
 fn beginning(file: &File) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    file.take(evidence::ENOUGH).read_to_end(&mut bytes)?;
+    file.take(ENOUGH).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
@@ -293,100 +284,4 @@ fn check_ledger(subject: &Subject, expect: &ExpectArgs) -> Result<Report, Failur
     let outcome = read::walk_ledger(&file, size, rows, last_line, expect.threads(size))
         .map_err(|error| subject.unreadable(error))?;
     Ok(ledger::report(&subject.name, &subject.file, &outcome, &expected))
-}
-
-fn check_steps(subject: &Subject, file: &File) -> Result<Report, Failure> {
-    let size = read::size(file).map_err(|error| subject.unreadable(error))?;
-    let outcome = read::walk(file, size, StepRows::default(), LastLine::Settled)
-        .map_err(|error| subject.unreadable(error))?;
-    Ok(step::report(&subject.name, &subject.file, &outcome))
-}
-
-/// Compares each ledger with the ones before it that name the same run.
-fn comparisons(subjects: &[Subject], reports: &[Report]) -> Result<Vec<(Check, Verdict)>, Failure> {
-    let mut found = Vec::new();
-    let mut earlier: Vec<(usize, Vec<Stamp>)> = Vec::new();
-    for (index, (subject, report)) in subjects.iter().zip(reports).enumerate() {
-        let run = |report: &Report| {
-            let run = report.facts.get("run_id").filter(|_| report.subject.0 == "ledger")?;
-            run.as_str().map(str::to_owned)
-        };
-        let Some(run_id) = run(report) else { continue };
-        if report.verdict == Verdict::Failed {
-            if reports.iter().filter(|other| run(other).as_deref() == Some(run_id.as_str())).count() > 1 {
-                let sentence = format!(
-                    "{} does not hold, so it was not compared with the others of run {run_id}",
-                    subject.name
-                );
-                found.push((Check::new("ledger.compare", Status::NotChecked, sentence), Verdict::Incomplete));
-            }
-            continue;
-        }
-        let stamps = stamps(subject)?;
-        for (other, theirs) in &earlier {
-            if run(&reports[*other]).as_deref() == Some(run_id.as_str()) {
-                let names = (subjects[*other].name.as_str(), subject.name.as_str());
-                found.push(comparison(names, &run_id, compare(theirs, &stamps)));
-            }
-        }
-        earlier.push((index, stamps));
-    }
-    Ok(found)
-}
-
-fn stamps(subject: &Subject) -> Result<Vec<Stamp>, Failure> {
-    let file = open_regular(&subject.path)?;
-    let size = read::size(&file).map_err(|error| subject.unreadable(error))?;
-    let mut stamps = Vec::new();
-    let rows = LedgerRows::new(None, |row: &Row<'_>, _| stamps.push(Stamp::of(row)));
-    read::walk(&file, size, rows, subject.last_line()).map_err(|error| subject.unreadable(error))?;
-    Ok(stamps)
-}
-
-fn counted(entries: usize) -> String {
-    if entries == 1 { String::from("1 entry") } else { format!("{entries} entries") }
-}
-
-fn comparison((first, second): (&str, &str), run: &str, comparison: Comparison) -> (Check, Verdict) {
-    const ID: &str = "ledger.compare";
-    let (status, verdict, sentence) = match comparison {
-        Comparison::Identical => (
-            Status::Pass,
-            Verdict::Verified,
-            format!("{first} and {second} are the same ledger of run {run}"),
-        ),
-        Comparison::LocalAhead(more) => (
-            Status::Pass,
-            Verdict::Verified,
-            format!("{first} goes on from {second}, by {}, as run {run}", counted(more)),
-        ),
-        Comparison::RemoteAhead(more) => (
-            Status::Pass,
-            Verdict::Verified,
-            format!("{second} goes on from {first}, by {}, as run {run}", counted(more)),
-        ),
-        Comparison::Diverged { entry, local, remote } => (
-            Status::Fail,
-            Verdict::Diverged,
-            format!(
-                "run {run} diverged at entry {entry}: {first} has {local}, {second} has {remote}; nothing \
-                 is merged, somebody has to keep one"
-            ),
-        ),
-        Comparison::UnhashedFieldsDiffer { entry } => (
-            Status::Fail,
-            Verdict::Failed,
-            format!(
-                "{first} and {second} have the same hashes, but the unhashed fields of entry {entry} (`ts`, \
-                 `redactions`) differ: one of them was edited"
-            ),
-        ),
-    };
-    let mut check = Check::new(ID, status, sentence);
-    check.fault = match comparison {
-        Comparison::Diverged { .. } => Some("diverged"),
-        Comparison::UnhashedFieldsDiffer { .. } => Some("unhashed_fields_differ"),
-        _ => None,
-    };
-    (check, verdict)
 }

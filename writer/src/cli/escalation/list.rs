@@ -60,7 +60,7 @@ pub(super) fn run(global: &Global, project: &Project, signer: &SignerArgs) -> Re
 }
 
 /// The receipts that have a file, by name; other files are none.
-fn ids(project: &Project) -> Result<Vec<ReceiptId>, Failure> {
+pub(in crate::cli) fn ids(project: &Project) -> Result<Vec<ReceiptId>, Failure> {
     let folder = project.receipts();
     durable::refuse_links(project.root(), &folder)?;
     if !folder.is_dir() {

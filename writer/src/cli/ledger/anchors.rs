@@ -3,7 +3,8 @@
 use clap::ValueEnum;
 use waybill_verifier::anchor::{Expect, ObjectId};
 use waybill_verifier::chain::Place;
-use waybill_verifier::compare::{Comparison, Stamp, compare};
+use waybill_verifier::compare::{Comparison, Stamp};
+use waybill_verifier::evidence::{Held, held_against};
 use waybill_verifier::hash::Digest;
 use waybill_verifier::id::RunId;
 use waybill_verifier::json::{self, Object, Value};
@@ -225,8 +226,7 @@ pub(super) fn verify(
     let visit = |row: &Row<'_>, _: Place| stamps.push(Stamp::of(row));
     let mut report = anchoring::report_anchor(&store, run, commit, expect_anchor, visit)?;
     if let (Some(remote), true) = (remote, report.verdict != Verdict::Failed) {
-        let (check, verdict, voucher) = remote_check(&store, run, &stamps, remote)?;
-        add_check(&mut report, check, verdict, voucher);
+        report.add(remote_check(&store, run, &stamps, remote)?);
     }
     expect.require(&mut report);
     show(global, &report)
@@ -280,11 +280,8 @@ pub(in super::super) fn anchored_check(
         Err(error) => return Err(error.into()),
     };
     let Some(ours) = anchoring::local(project, run).ok().flatten() else { return Ok(None) };
-    Ok(Some(held_against(ID, "the ledger", &ours.chain.stamps, &whose, &anchor.chain.stamps, voucher)))
+    Ok(Some(held_against(ID, ("the ledger", &ours.chain.stamps), (&whose, &anchor.chain.stamps), voucher)))
 }
-
-/// A check, the verdict that it forces, and what it vouches for.
-type Held = (Check, Option<Verdict>, Voucher);
 
 /// The anchor here held against a remote's.
 fn remote_check(store: &Store, run: &RunId, ours: &[Stamp], remote: &str) -> Result<Held, Failure> {
@@ -296,59 +293,13 @@ fn remote_check(store: &Store, run: &RunId, ours: &[Stamp], remote: &str) -> Res
     let whose = format!("the anchor at {}", escape(remote));
     Ok(match anchoring::read_anchor(&quarantine.store, run, quarantine.commit, Some(remote)) {
         Ok(theirs) => {
-            held_against(ID, "the anchor here", ours, &whose, &theirs.chain.stamps, Voucher::Outside)
+            held_against(ID, ("the anchor here", ours), (&whose, &theirs.chain.stamps), Voucher::Outside)
         }
         Err(error @ anchoring::Error::BadAnchor { .. }) => {
             (Check::new(ID, Status::Fail, error.to_string()), Some(Verdict::Failed), Voucher::None)
         }
         Err(error) => return Err(error.into()),
     })
-}
-
-/// How one chain stands to another that vouches for it.
-fn held_against(
-    id: &'static str,
-    what: &str,
-    ours: &[Stamp],
-    whose: &str,
-    theirs: &[Stamp],
-    voucher: Voucher,
-) -> Held {
-    let head = |stamps: &[Stamp]| stamps.last().map_or(Digest::ZERO, |stamp| stamp.entry_hash);
-    let count = theirs.len();
-    let pass = |sentence: String| (Check::new(id, Status::Pass, sentence), None, voucher);
-    let fail = |sentence: String, fault, verdict| {
-        let mut check = Check::new(id, Status::Fail, sentence);
-        check.fault = fault;
-        (check, Some(verdict), Voucher::None)
-    };
-    match compare(ours, theirs) {
-        Comparison::Identical => pass(format!("{whose} holds the same {count} entries")),
-        Comparison::LocalAhead(more) => {
-            pass(format!("{whose} holds the first {count} entries of {what}; {more} more are not there yet"))
-        }
-        Comparison::RemoteAhead(more) => fail(
-            format!("{whose} holds {count} entries, {more} more than {what}: its end is missing here"),
-            None,
-            Verdict::Failed,
-        ),
-        Comparison::Diverged { entry, .. } => fail(
-            format!(
-                "diverged at entry {entry}: the head of {what} is {}, that of {whose} is {}",
-                head(ours),
-                head(theirs)
-            ),
-            Some("diverged"),
-            Verdict::Diverged,
-        ),
-        Comparison::UnhashedFieldsDiffer { entry } => fail(
-            format!(
-                "`ts` or `redactions` of entry {entry} differ between {what} and {whose}: one was edited"
-            ),
-            Some("unhashed_fields_differ"),
-            Verdict::Failed,
-        ),
-    }
 }
 
 /// Adds the check against the anchor to a report on a run's ledger.
@@ -358,27 +309,10 @@ pub(in super::super) fn add_anchored(
     run: &RunId,
     remote: Option<&str>,
 ) -> Result<(), Failure> {
-    if let Some((check, verdict, voucher)) = anchored_check(project, run, remote)? {
-        add_check(report, check, verdict, voucher);
+    if let Some(held) = anchored_check(project, run, remote)? {
+        report.add(held);
     }
     Ok(())
-}
-
-fn add_check(report: &mut Report, check: Check, verdict: Option<Verdict>, voucher: Voucher) {
-    let vouched = check.status == Status::Pass && voucher == Voucher::Outside;
-    if vouched && report.verdict == Verdict::Consistent {
-        report.verdict = Verdict::Verified;
-        report.summary = format!("the entries hold, and {}", check.sentence);
-        report.does_not_establish.retain(|line| !line.starts_with("that no entries were cut off at the end"));
-    }
-    if let Some(verdict) = verdict.filter(|verdict| verdict.badness() > report.verdict.badness()) {
-        report.verdict = verdict;
-        report.summary = check.sentence.clone();
-    }
-    if check.status == Status::NotChecked && report.verdict.badness() < Verdict::Incomplete.badness() {
-        report.verdict = Verdict::Incomplete;
-    }
-    report.checks.push(check);
 }
 
 pub(super) fn diff(

@@ -1,0 +1,711 @@
+//! From the files to the reports on them, and from these to one.
+
+use alloc::collections::BTreeMap;
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use super::content::{Content, Entry, Ledger, RECENT};
+use super::held::{compared, held_against};
+use super::kind::Kind;
+use super::manifest::{self, Manifest};
+use super::project::{self, folder, folder_name};
+use super::session::{Archive, Session};
+use crate::anchor::{self, bundle};
+use crate::audit::{self, Log, Start, arrange};
+use crate::chain::{LastLine, Place, Unseen, Walk};
+use crate::compare::{Comparison, Stamp, compare};
+use crate::gzip::Gunzip;
+use crate::hash::Digest;
+use crate::id::RunId;
+use crate::journal;
+use crate::json::{self, Object, Value};
+use crate::ledger::{self, Expect};
+use crate::receipt::{Files, Scope, Together, Trust};
+use crate::report::{Check, Report, Status, Verdict, Voucher};
+use crate::spine::{self, HeadFile, SpineRows};
+use crate::step;
+
+/// The first row of a packed day must end within so many bytes.
+const MAX_FIRST_ROW: usize = 16 << 20;
+
+/// The report, and what a view of it needs to know.
+pub(super) struct Composed<'a> {
+    pub(super) report: Report,
+    pub(super) forks: Vec<Fork<'a>>,
+}
+
+/// Two lineages of one run.
+pub(super) struct Fork<'a> {
+    pub(super) run: String,
+    /// The first entry whose hashes differ.
+    pub(super) entry: u64,
+    pub(super) sides: [Side<'a>; 2],
+}
+
+/// One of two lineages.
+pub(super) struct Side<'a> {
+    pub(super) name: String,
+    pub(super) entries: u64,
+    pub(super) rows: Rows<'a>,
+}
+
+/// Where the entries of a lineage are to be read again.
+pub(super) enum Rows<'a> {
+    Text(Option<&'a [u8]>),
+    Read(Vec<Entry>),
+}
+
+/// An anchor of the evidence.
+struct Anchored {
+    name: String,
+    holds: bool,
+    stamps: Vec<Stamp>,
+    recent: Vec<Entry>,
+}
+
+pub(super) fn compose(session: &Session) -> Composed<'_> {
+    let mut all = Composer::new(session);
+    all.bundles();
+    all.trees();
+    all.chains();
+    all.spines();
+    all.audit_logs();
+    all.receipts();
+    all.finish()
+}
+
+struct Composer<'a> {
+    session: &'a Session,
+    parts: Vec<Report>,
+    checks: Vec<Check>,
+    forks: Vec<Fork<'a>>,
+    anchored: BTreeMap<String, Vec<Anchored>>,
+    manifests: BTreeMap<&'a str, Manifest>,
+    missing: Vec<String>,
+    /// What a check of the whole forces.
+    verdict: Verdict,
+}
+
+impl<'a> Composer<'a> {
+    fn new(session: &'a Session) -> Composer<'a> {
+        let mut composer = Composer {
+            session,
+            parts: Vec::new(),
+            checks: Vec::new(),
+            forks: Vec::new(),
+            anchored: BTreeMap::new(),
+            manifests: BTreeMap::new(),
+            missing: Vec::new(),
+            verdict: Verdict::Verified,
+        };
+        for (path, why) in &session.refused {
+            let sentence = format!("{} was not taken: {why}", shown(path));
+            composer.check(Check::new("evidence.files", Status::Fail, sentence));
+        }
+        for archive in &session.archives {
+            composer.archive(archive);
+        }
+        composer
+    }
+
+    fn check(&mut self, check: Check) {
+        let verdict = match check.status {
+            Status::Fail => Verdict::Failed,
+            Status::NotChecked => Verdict::Incomplete,
+            _ => Verdict::Verified,
+        };
+        self.force(verdict);
+        self.checks.push(check);
+    }
+
+    fn force(&mut self, verdict: Verdict) {
+        if verdict.badness() > self.verdict.badness() {
+            self.verdict = verdict;
+        }
+    }
+
+    fn archive(&mut self, archive: &'a Archive) {
+        const ID: &str = "evidence.archive";
+        let Archive { path, root, seals, fault, .. } = archive;
+        let check = match fault {
+            Some(fault) => Check::new(ID, Status::Fail, format!("the archive is refused: {fault}")),
+            None => {
+                let files = counted(seals.len(), "file");
+                Check::new(ID, Status::Pass, format!("{files} unpacked, and nothing hidden between them"))
+            }
+        };
+        self.check(check.at(path, None));
+        let name = format!("{root}{}", manifest::NAME);
+        let check = match self.session.files.get(&name) {
+            Some(Content::Held(_, bytes)) => match Manifest::read(bytes) {
+                Ok(manifest) => {
+                    let check = manifest_check(&manifest, archive);
+                    self.manifests.insert(root, manifest);
+                    check
+                }
+                Err(why) => {
+                    let sentence = format!("{} can't be read: {why}", manifest::NAME);
+                    Check::new("evidence.manifest", Status::Fail, sentence)
+                }
+            },
+            _ => Check::new(
+                "evidence.manifest",
+                Status::NotApplicable,
+                format!("there is no {}: nothing says which files belong to it", manifest::NAME),
+            ),
+        };
+        self.check(check.at(&name, None));
+    }
+
+    fn of_kind(&self, wanted: Kind) -> impl Iterator<Item = (&'a str, &'a [u8])> + use<'a> {
+        self.session.files.iter().filter_map(move |(path, content)| match content {
+            Content::Held(kind, bytes) if *kind == wanted => Some((path.as_str(), bytes.as_slice())),
+            _ => None,
+        })
+    }
+
+    fn ledgers(&self) -> impl Iterator<Item = (&'a str, &'a Ledger)> + use<'a> {
+        self.session.files.iter().filter_map(|(path, content)| match content {
+            Content::Ledger(ledger) => Some((path.as_str(), ledger)),
+            _ => None,
+        })
+    }
+
+    fn anchor_expect(&self) -> anchor::Expect {
+        let Expect { head, contains } = self.session.options.expect;
+        anchor::Expect { commit: self.session.options.commit, head, contains }
+    }
+
+    fn bundles(&mut self) {
+        for (path, bytes) in self.of_kind(Kind::Bundle) {
+            let mut chains: BTreeMap<String, (Vec<Stamp>, Vec<Entry>)> = BTreeMap::new();
+            let report = bundle::report_with(path, bytes, self.anchor_expect(), |run, row, place| {
+                let (stamps, recent) = chains.entry(run.as_str().to_string()).or_default();
+                stamps.push(Stamp::of(row));
+                if self.session.options.shown {
+                    recent.push(Entry::of(row, place));
+                    if recent.len() > 50 * RECENT {
+                        recent.drain(..RECENT);
+                    }
+                }
+            });
+            let holds = |run: &str| {
+                report.parts.iter().any(|part| {
+                    part.verdict != Verdict::Failed
+                        && part.facts.get("run_id").and_then(Value::as_str) == Some(run)
+                })
+            };
+            for (run, (stamps, recent)) in chains {
+                let holds = holds(&run);
+                let name = format!("the anchor in {path}");
+                self.anchored.entry(run).or_default().push(Anchored { name, holds, stamps, recent });
+            }
+            self.parts.push(report);
+        }
+    }
+
+    /// Trees of anchors, checked out as files.
+    fn trees(&mut self) {
+        let mut folders: BTreeMap<&str, Vec<(&str, &[u8])>> = BTreeMap::new();
+        for (path, bytes) in self.of_kind(Kind::Chunk).chain(self.of_kind(Kind::AnchorMeta)) {
+            let folder = folder(path);
+            folders.entry(folder).or_default().push((&path[folder.len()..], bytes));
+        }
+        for (folder, files) in folders {
+            let name = folder_name(folder, &self.session.name);
+            self.parts.push(anchor::report_tree(&name, folder, &files, self.anchor_expect()));
+        }
+    }
+
+    fn chains(&mut self) {
+        let expect = self.session.options.expect;
+        let no_ledgers = self.ledgers().next().is_none() && self.anchored.is_empty();
+        let mut met = !no_ledgers || expect == Expect::default();
+        for (path, content) in &self.session.files {
+            let name = project::run_of_ledger(path).map_or_else(|| path.clone(), |run| run.to_string());
+            match content {
+                Content::Ledger(ledger) => {
+                    let mut report = ledger::report(&name, path, &ledger.outcome, &expect);
+                    self.hold_against_anchors(&mut report, &name, ledger);
+                    self.parts.push(report);
+                }
+                Content::Steps(outcome) => self.parts.push(step::report(path, path, outcome)),
+                Content::Journal(journal) => {
+                    let head = expect.head.filter(|_| no_ledgers);
+                    met |= head.is_some() && expect.contains.is_none();
+                    self.parts.push(journal::report(path, path, &journal.outcome, head));
+                }
+                _ => {}
+            }
+        }
+        if !met && self.anchored.is_empty() && self.of_kind(Kind::Bundle).next().is_none() {
+            let sentence = "a hash was expected of a ledger, and there is none";
+            self.check(Check::new("ledger.expected_head", Status::NotChecked, sentence));
+        }
+        self.compare_ledgers();
+    }
+
+    fn hold_against_anchors(&mut self, report: &mut Report, name: &str, ledger: &'a Ledger) {
+        const ID: &str = "ledger.anchored";
+        let Some(run) = ledger.run() else { return };
+        let Some(anchors) = self.anchored.get(run) else {
+            if self.session.options.several || self.session.options.folder || !self.session.archives.is_empty() {
+                self.missing.push(format!("an anchor of run {run}: nothing else says where its ledger ends"));
+            }
+            return;
+        };
+        for anchored in anchors {
+            let held = if !anchored.holds || !ledger.holds() {
+                let which = if ledger.holds() { anchored.name.as_str() } else { "the ledger" };
+                let sentence = format!("{which} does not hold, so the two were not compared");
+                (Check::new(ID, Status::NotChecked, sentence), None, Voucher::None)
+            } else {
+                if let Comparison::Diverged { entry, .. } = compare(&ledger.stamps, &anchored.stamps) {
+                    self.forks.push(Fork {
+                        run: run.to_string(),
+                        entry: size(entry),
+                        sides: [
+                            Side {
+                                name: name.to_string(),
+                                entries: size(ledger.stamps.len()),
+                                rows: Rows::Text(ledger.text.as_deref()),
+                            },
+                            Side {
+                                name: anchored.name.clone(),
+                                entries: size(anchored.stamps.len()),
+                                rows: Rows::Read(anchored.recent.clone()),
+                            },
+                        ],
+                    });
+                }
+                held_against(
+                    ID,
+                    ("the ledger", &ledger.stamps),
+                    (&anchored.name, &anchored.stamps),
+                    Voucher::None,
+                )
+            };
+            report.add(held);
+        }
+    }
+
+    /// Compares each ledger with the ones before it that name the same run.
+    fn compare_ledgers(&mut self) {
+        if !self.session.options.several && self.session.archives.is_empty() {
+            return;
+        }
+        let mut runs: BTreeMap<&str, Vec<(&str, &'a Ledger)>> = BTreeMap::new();
+        for (path, ledger) in self.ledgers() {
+            if let Some(run) = ledger.run() {
+                runs.entry(run).or_default().push((path, ledger));
+            }
+        }
+        for (run, ledgers) in runs {
+            if ledgers.len() < 2 {
+                continue;
+            }
+            for (path, _) in ledgers.iter().filter(|(_, ledger)| !ledger.holds()) {
+                let sentence =
+                    format!("{path} does not hold, so it was not compared with the others of run {run}");
+                self.check(Check::new("ledger.compare", Status::NotChecked, sentence));
+            }
+            let holding: Vec<_> = ledgers.iter().filter(|(_, ledger)| ledger.holds()).collect();
+            for (index, (second, theirs)) in holding.iter().enumerate() {
+                for (first, ours) in &holding[..index] {
+                    let comparison = compare(&ours.stamps, &theirs.stamps);
+                    if let Comparison::Diverged { entry, .. } = comparison {
+                        let side = |name: &str, ledger: &'a Ledger| Side {
+                            name: name.to_string(),
+                            entries: size(ledger.stamps.len()),
+                            rows: Rows::Text(ledger.text.as_deref()),
+                        };
+                        let sides = [side(first, ours), side(second, theirs)];
+                        self.forks.push(Fork { run: run.to_string(), entry: size(entry), sides });
+                    }
+                    let (check, verdict) = compared((first, second), run, comparison);
+                    self.force(verdict);
+                    self.checks.push(check);
+                }
+            }
+        }
+    }
+
+    fn spines(&mut self) {
+        for (path, bytes) in self.of_kind(Kind::Spine) {
+            let head_path = format!("{}spine.head", folder(path));
+            let head = HeadFile::read(self.held(&head_path));
+            let mut walk = Walk::new(SpineRows::new(self.session.key.as_ref(), &head, Unseen));
+            walk.push(bytes);
+            let outcome = walk.finish(LastLine::Settled);
+            let name = match folder(path) {
+                "" => self.session.name.as_str(),
+                folder => folder.trim_end_matches('/'),
+            };
+            let alone = !self.session.options.folder && !path.contains('/');
+            let name = if alone { path } else { name };
+            self.parts.push(spine::report(name, (path, &head_path), &outcome, &head));
+        }
+    }
+
+    fn held(&self, path: &str) -> Option<&'a [u8]> {
+        match self.session.files.get(path) {
+            Some(Content::Held(_, bytes)) => Some(bytes),
+            _ => None,
+        }
+    }
+
+    /// The audit logs: the folder of each, with a final `/`, and its days by their names in it.
+    fn logs(&self) -> BTreeMap<String, BTreeMap<String, &'a [u8]>> {
+        let mut logs: BTreeMap<String, BTreeMap<String, &'a [u8]>> = BTreeMap::new();
+        for (path, content) in &self.session.files {
+            let Content::Held(Kind::AuditDay | Kind::Packed, bytes) = content else { continue };
+            let (at, name) = audit_place(path);
+            logs.entry(at.to_string()).or_default().insert(name, bytes);
+        }
+        logs
+    }
+
+    fn audit_logs(&mut self) {
+        for (root, days) in self.logs() {
+            let start = self.audit_start(&root, &days);
+            let arranged = arrange(days.keys().map(String::as_str));
+            let mut log = Log::new(self.session.key.as_ref(), start, Unseen).in_folder(&arranged);
+            for day in &arranged.days {
+                log.open(day);
+                log.push(days.get(day.name).copied().unwrap_or_default());
+            }
+            let name = match days.len() {
+                1 if root.is_empty() && !self.session.options.folder => {
+                    let name = days.keys().next().map_or("", String::as_str);
+                    name.strip_prefix("archive/").unwrap_or(name).to_string()
+                }
+                _ => folder_name(&root, &self.session.name),
+            };
+            self.parts.push(audit::report(&name, &root, &log.finish(LastLine::Settled)));
+        }
+    }
+
+    /// Where a log begins: at its first row, unless a manifest says otherwise, or days were given
+    /// by themselves.
+    fn audit_start(&self, root: &str, days: &BTreeMap<String, &'a [u8]>) -> Start {
+        let project = project::split(root);
+        let stated = project.and_then(|(at, _)| self.manifests.get(at)).map(|m| m.audit_starts_after);
+        match stated {
+            Some(Some(link)) => return Start::After(link),
+            Some(None) => return Start::Genesis,
+            None if project.is_some() || self.session.options.folder => return Start::Genesis,
+            None => {}
+        }
+        let arranged = arrange(days.keys().map(String::as_str));
+        let first = arranged.days.first().and_then(|day| {
+            let row = first_row(days.get(day.name)?, day.archived())?;
+            let row = json::parse(&row).ok()?;
+            Digest::from_hex(row.as_object()?.get("prev_hmac")?.as_str()?.as_bytes())
+        });
+        match first {
+            Some(link) if link != Digest::ZERO => Start::After(link),
+            _ => Start::Genesis,
+        }
+    }
+
+    fn receipts(&mut self) {
+        let mut groups: BTreeMap<(&str, bool), Vec<&str>> = BTreeMap::new();
+        for (path, _) in self.of_kind(Kind::Receipt) {
+            let group = match project::split(path) {
+                Some((root, _)) => (root, true),
+                None => (folder(path), false),
+            };
+            groups.entry(group).or_default().push(path);
+        }
+        for ((root, in_project), receipts) in groups {
+            let layout =
+                if in_project { self.project_files(root) } else { self.loose_files(root, &receipts) };
+            let files: Files<'_> = layout.iter().map(|(path, (_, bytes))| (path.as_str(), *bytes)).collect();
+            let start = match in_project {
+                true => self.audit_start(&format!("{root}.sdd/audit/"), &BTreeMap::new()),
+                false => self.logs().get(root).map_or(Start::Genesis, |days| self.audit_start(root, days)),
+            };
+            let scope = if in_project { Scope::Project } else { Scope::Alone };
+            let together = Together::of(files, start, self.session.key.as_ref());
+            for (path, (real, _)) in &layout {
+                if receipts.contains(real) {
+                    let mut report = together.report(path, scope, &self.session.options.trust);
+                    for at in report.checks.iter_mut().filter_map(|check| check.at.as_mut()) {
+                        if let Some((real, _)) = layout.get(&at.file) {
+                            at.file = (*real).to_string();
+                        }
+                    }
+                    self.parts.push(report);
+                }
+            }
+        }
+    }
+
+    /// What belongs to a project's receipts: paths in it, where these really are, and their bytes.
+    fn project_files(&self, root: &str) -> BTreeMap<String, (&'a str, &'a [u8])> {
+        self.session
+            .files
+            .iter()
+            .filter_map(|(path, content)| {
+                let below = path.strip_prefix(root)?;
+                let bytes = match content {
+                    Content::Held(kind, bytes) if *kind != Kind::Unknown => bytes,
+                    Content::Journal(journal) => journal.bytes.as_ref()?,
+                    _ => return None,
+                };
+                below.starts_with(".sdd/").then(|| (below.to_string(), (path.as_str(), bytes.as_slice())))
+            })
+            .collect()
+    }
+
+    /// What lies beside loose receipts, as if it were in its place in a project.
+    fn loose_files(&self, at: &str, receipts: &[&str]) -> BTreeMap<String, (&'a str, &'a [u8])> {
+        let mut layout = BTreeMap::new();
+        let mut journals = Vec::new();
+        for (path, content) in self.session.files.iter().filter(|(path, _)| path.starts_with(at)) {
+            match content {
+                Content::Journal(journal) if folder(path) == at => {
+                    journals.extend(journal.bytes.as_ref().map(|bytes| (path.as_str(), bytes.as_slice())));
+                }
+                Content::Held(kind, bytes) => {
+                    let place = match kind {
+                        Kind::AuditDay | Kind::Packed if audit_place(path).0 == at => {
+                            format!(".sdd/audit/{}", audit_place(path).1)
+                        }
+                        _ if folder(path) != at => continue,
+                        Kind::Receipt => path.clone(),
+                        Kind::Spine => ".sdd/lineage/escalations/spine.jsonl".to_string(),
+                        Kind::SpineHead => ".sdd/lineage/escalations/spine.head".to_string(),
+                        Kind::PublicKey => ".sdd/identity/escalation-identity-public.pem".to_string(),
+                        _ => continue,
+                    };
+                    layout.insert(place, (path.as_str(), bytes.as_slice()));
+                }
+                _ => {}
+            }
+        }
+        // A journal does not name its run. One that is there alone is the one that is meant: its
+        // hashes say whether it is.
+        for receipt in receipts {
+            let run = self.held(receipt).and_then(|bytes| crate::receipt::File::read(bytes).binding);
+            let Some(run) = run.map(|binding| binding.run_id) else { continue };
+            let journal = match journals.as_slice() {
+                [journal] => Some(journal),
+                several => several.iter().find(|(path, _)| path[at.len()..].contains(run.as_str())),
+            };
+            if let Some(journal) = journal {
+                layout.insert(format!(".sdd/runs/{run}/journal.jsonl"), *journal);
+            }
+        }
+        layout
+    }
+
+    fn finish(mut self) -> Composed<'a> {
+        let session = self.session;
+        let wrong = self.checks.iter().any(|check| check.status == Status::Fail);
+        let (check, one) = self.files_check();
+        let alone = one && self.parts.len() == 1 && session.archives.is_empty() && self.checks.is_empty();
+        if alone && let Some(report) = self.parts.pop() {
+            return Composed { report, forks: self.forks };
+        }
+        if self.parts.is_empty() && !wrong && check.status != Status::Fail {
+            self.force(Verdict::Absent);
+        }
+        self.check(check);
+        self.find_missing();
+        let (parts, verdict) = (self.parts, self.verdict);
+        let mut report = Report::of_parts(session.name.clone(), self.checks, parts, verdict);
+        report.facts = Object::of([
+            ("files", Value::from(size(session.files.len()))),
+            ("missing", Value::from(self.missing.into_iter().map(Value::from).collect::<Vec<_>>())),
+        ]);
+        report.does_not_establish = shared_limits(&report.parts);
+        if report.verdict.exit_code() == 0 {
+            report.summary = summary(&report);
+        }
+        Composed { report, forks: self.forks }
+    }
+
+    /// What the files are, and whether all of them are something.
+    fn files_check(&self) -> (Check, bool) {
+        const ID: &str = "evidence.files";
+        let mut kinds: BTreeMap<&'static str, usize> = BTreeMap::new();
+        let (mut unknown, mut large, mut private) = (Vec::new(), Vec::new(), Vec::new());
+        for (path, content) in &self.session.files {
+            match content {
+                Content::Held(Kind::Unknown, _) => unknown.push(path),
+                Content::Held(Kind::PrivateKey, _) => private.push(path),
+                Content::Held(Kind::Manifest, _) | Content::Unpacked => {}
+                Content::TooLarge => large.push(path),
+                Content::Ledger(_) => *kinds.entry("ledger").or_default() += 1,
+                Content::Steps(_) => *kinds.entry("step journal").or_default() += 1,
+                Content::Journal(_) => *kinds.entry("event journal").or_default() += 1,
+                Content::Held(kind, _) => *kinds.entry(spoken(*kind)).or_default() += 1,
+            }
+        }
+        let said: Vec<_> = kinds.iter().map(|(kind, count)| counted(*count, kind)).collect();
+        let said = if said.is_empty() { String::from("no evidence") } else { said.join(", ") };
+        let first = |paths: &[&String]| {
+            let more = if paths.len() > 1 { format!(" and {} more", paths.len() - 1) } else { String::new() };
+            format!("{}{more}", shown(paths[0]))
+        };
+        let nothing = kinds.is_empty();
+        let (status, sentence) = if !private.is_empty() {
+            let which = first(&private);
+            let sentence = format!("{said}; {which} holds a private key, which was not looked at: take it away");
+            (Status::Warn, sentence)
+        } else if !large.is_empty() {
+            (Status::NotChecked, format!("{said}; {} would have taken too much memory", first(&large)))
+        } else if nothing && !unknown.is_empty() {
+            let which = first(&unknown);
+            (Status::Fail, format!("{which} is no evidence that this program knows, by its content"))
+        } else if nothing && self.session.archives.is_empty() {
+            (Status::NotApplicable, String::from("there is no evidence in it"))
+        } else if !unknown.is_empty() {
+            (Status::Warn, format!("{said}; not known by content, and not looked at: {}", first(&unknown)))
+        } else {
+            (Status::Pass, said)
+        };
+        (Check::new(ID, status, sentence), status == Status::Pass)
+    }
+
+    fn find_missing(&mut self) {
+        let unchecked = |part: &Report, id: &str| {
+            part.checks.iter().any(|check| check.id == id && check.status == Status::NotChecked)
+        };
+        let tags = |part: &Report| unchecked(part, "spine.hmac") || unchecked(part, "audit.hmac");
+        if self.parts.iter().any(tags) {
+            self.missing.push("the HMAC key: tags of the spine and the audit log were not checked".into());
+        }
+        let unpinned = |part: &Report| {
+            part.subject.0 == "receipt"
+                && part.facts.get("signer_standing").and_then(Value::as_str) == Some("unpinned")
+        };
+        if self.session.options.trust == Trust::Unpinned && self.parts.iter().any(unpinned) {
+            self.missing.push("a pinned signer: the receipts name their own".into());
+        }
+        for (path, content) in &self.session.files {
+            if matches!(content, Content::Journal(journal) if journal.bytes.is_none()) {
+                self.missing.push(format!("room to hold {} for the receipts that speak of it", shown(path)));
+            }
+        }
+    }
+}
+
+fn manifest_check(manifest: &Manifest, archive: &Archive) -> Check {
+    const ID: &str = "evidence.manifest";
+    match manifest.mismatch(&archive.seals) {
+        _ if archive.fault.is_some() => {
+            Check::new(ID, Status::NotChecked, "the archive was not read to its end")
+        }
+        Some((path, what)) => Check::new(ID, Status::Fail, format!("{} {what}", shown(&path))),
+        None => {
+            let sentence = format!("{} as it says", counted(manifest.files.len(), "file"));
+            Check::new(ID, Status::Pass, sentence)
+        }
+    }
+}
+
+/// The audit log that a day's file is of, and the file's name in it.
+fn audit_place(path: &str) -> (&str, String) {
+    let at = folder(path);
+    let name = &path[at.len()..];
+    match at.strip_suffix("archive/") {
+        Some(root) if root.is_empty() || root.ends_with('/') => (root, format!("archive/{name}")),
+        _ if name.ends_with(".gz") => (at, format!("archive/{name}")),
+        _ => (at, name.to_string()),
+    }
+}
+
+fn first_row(bytes: &[u8], packed: bool) -> Option<Vec<u8>> {
+    let mut start = Vec::new();
+    if packed {
+        let mut gunzip = Gunzip::new(u64::try_from(MAX_FIRST_ROW).unwrap_or(u64::MAX));
+        for piece in bytes.chunks(64 << 10) {
+            let more = gunzip.push(piece, |unpacked| start.extend_from_slice(unpacked));
+            if more.is_err() || memchr::memchr(b'\n', &start).is_some() {
+                break;
+            }
+        }
+    }
+    let bytes = if packed { &start } else { bytes };
+    memchr::memchr(b'\n', bytes).map(|end| bytes[..end].to_vec())
+}
+
+/// What no check establishes, of all parts: each said once.
+fn shared_limits(parts: &[Report]) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for line in parts.iter().flat_map(|part| &part.does_not_establish) {
+        if !lines.contains(line) {
+            lines.push(line.clone());
+        }
+    }
+    lines
+}
+
+fn summary(report: &Report) -> String {
+    let of = counted(report.parts.len(), "subject");
+    let worst = report.parts.iter().find(|part| part.verdict == report.verdict);
+    let open = report.checks.iter().find(|check| check.status == Status::NotChecked);
+    match (report.verdict, worst, open) {
+        (Verdict::Verified, ..) => format!("{of} hold, and something outside vouches for each"),
+        (Verdict::Consistent, ..) => {
+            format!("{of} hold; nothing outside the evidence vouches for all of them")
+        }
+        (_, Some(part), _) => format!("{of}, none failed; {}: {}", part.subject.1, part.summary),
+        (_, None, Some(check)) => check.sentence.clone(),
+        (verdict, None, None) => format!("{of}: {}", verdict.name()),
+    }
+}
+
+const fn spoken(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Spine => "spine",
+        Kind::SpineHead => "spine head",
+        Kind::AuditDay | Kind::Packed => "audit day",
+        Kind::Receipt => "receipt",
+        Kind::Bundle => "git bundle",
+        Kind::PublicKey => "public key",
+        Kind::Chunk => "anchor chunk",
+        Kind::AnchorMeta => "anchor description",
+        _ => "file",
+    }
+}
+
+fn counted(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
+fn size(count: usize) -> u64 {
+    u64::try_from(count).unwrap_or(u64::MAX)
+}
+
+/// A path that may come from anywhere, short and without control characters.
+pub(super) fn shown(path: &str) -> String {
+    let text = json::ascii(&Value::from(path.chars().take(200).collect::<String>()));
+    let text = String::from_utf8_lossy(&text);
+    text.trim_matches('"').to_string()
+}
+
+/// The entries around a fork, of one side.
+pub(super) fn around(side: &Side<'_>, entry: u64, run: &str) -> Vec<Entry> {
+    let near = entry.saturating_sub(2)..entry.saturating_add(20);
+    match &side.rows {
+        Rows::Read(entries) => entries.iter().filter(|found| near.contains(&found.entry)).cloned().collect(),
+        Rows::Text(None) => Vec::new(),
+        Rows::Text(Some(text)) => {
+            let mut found = Vec::new();
+            let run = RunId::new(run).ok();
+            let rows = ledger::LedgerRows::new(run.as_ref(), |row: &ledger::Row<'_>, place: Place| {
+                if near.contains(&place.entry) {
+                    found.push(Entry::of(row, place));
+                }
+            });
+            let mut walk = Walk::new(rows);
+            walk.push(text);
+            drop(walk.finish(LastLine::Settled));
+            found
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! Two ledgers of one run held against each other, as checks.
+
+use alloc::format;
+use alloc::string::String;
+
+use crate::compare::{Comparison, Stamp, compare};
+use crate::hash::Digest;
+use crate::ledger::verify::entries;
+use crate::report::{Check, Status, Verdict, Voucher};
+
+/// A check, the verdict that it forces, and what it vouches for.
+pub type Held = (Check, Option<Verdict>, Voucher);
+
+/// How one chain stands to another that vouches for it, such as its anchor.
+#[must_use]
+pub fn held_against(
+    id: &'static str,
+    (what, ours): (&str, &[Stamp]),
+    (whose, theirs): (&str, &[Stamp]),
+    voucher: Voucher,
+) -> Held {
+    let head = |stamps: &[Stamp]| stamps.last().map_or(Digest::ZERO, |stamp| stamp.entry_hash);
+    let count = theirs.len();
+    let pass = |sentence: String| (Check::new(id, Status::Pass, sentence), None, voucher);
+    let fail = |sentence: String, fault, verdict| {
+        let mut check = Check::new(id, Status::Fail, sentence);
+        check.fault = fault;
+        (check, Some(verdict), Voucher::None)
+    };
+    match compare(ours, theirs) {
+        Comparison::Identical => pass(format!("{whose} holds the same {}", counted(count))),
+        Comparison::LocalAhead(more) => pass(format!(
+            "{whose} holds the first {} of {what}; {more} more are not there yet",
+            counted(count)
+        )),
+        Comparison::RemoteAhead(more) => fail(
+            format!("{whose} holds {}, {more} more than {what}: its end is missing here", counted(count)),
+            None,
+            Verdict::Failed,
+        ),
+        Comparison::Diverged { entry, .. } => fail(
+            format!(
+                "diverged at entry {entry}: the head of {what} is {}, that of {whose} is {}",
+                head(ours),
+                head(theirs)
+            ),
+            Some("diverged"),
+            Verdict::Diverged,
+        ),
+        Comparison::UnhashedFieldsDiffer { entry } => fail(
+            format!(
+                "`ts` or `redactions` of entry {entry} differ between {what} and {whose}: one was edited"
+            ),
+            Some("unhashed_fields_differ"),
+            Verdict::Failed,
+        ),
+    }
+}
+
+/// How two ledgers of one run stand to each other, neither of which vouches for the other.
+#[must_use]
+pub fn compared((first, second): (&str, &str), run: &str, comparison: Comparison) -> (Check, Verdict) {
+    const ID: &str = "ledger.compare";
+    let ahead = |longer: &str, shorter: &str, more: usize| {
+        let sentence = format!("{longer} goes on from {shorter}, by {}, as run {run}", counted(more));
+        (Check::new(ID, Status::Pass, sentence), Verdict::Verified)
+    };
+    match comparison {
+        Comparison::Identical => {
+            let sentence = format!("{first} and {second} are the same ledger of run {run}");
+            (Check::new(ID, Status::Pass, sentence), Verdict::Verified)
+        }
+        Comparison::LocalAhead(more) => ahead(first, second, more),
+        Comparison::RemoteAhead(more) => ahead(second, first, more),
+        Comparison::Diverged { entry, local, remote } => {
+            let sentence = format!(
+                "run {run} diverged at entry {entry}: {first} has {local}, {second} has {remote}; nothing \
+                 is merged, somebody has to keep one"
+            );
+            (failed(ID, sentence, "diverged"), Verdict::Diverged)
+        }
+        Comparison::UnhashedFieldsDiffer { entry } => {
+            let sentence = format!(
+                "{first} and {second} have the same hashes, but the unhashed fields of entry {entry} (`ts`, \
+                 `redactions`) differ: one of them was edited"
+            );
+            (failed(ID, sentence, "unhashed_fields_differ"), Verdict::Failed)
+        }
+    }
+}
+
+fn failed(id: &'static str, sentence: String, fault: &'static str) -> Check {
+    Check { fault: Some(fault), ..Check::new(id, Status::Fail, sentence) }
+}
+
+fn counted(count: usize) -> String {
+    entries(u64::try_from(count).unwrap_or(u64::MAX))
+}

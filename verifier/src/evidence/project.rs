@@ -1,0 +1,79 @@
+//! Where a project keeps its evidence, below `.sdd/`.
+
+use alloc::string::String;
+
+use crate::id::RunId;
+
+const FOLDER: &str = ".sdd/";
+
+/// The parts of `.sdd/` that are evidence, or public keys to read it with.
+const KEPT: [&str; 7] = [
+    ".sdd/runtime/ledger/",
+    ".sdd/runtime/journal/",
+    ".sdd/runs/",
+    ".sdd/lineage/",
+    ".sdd/escalation/receipts/",
+    ".sdd/audit/",
+    ".sdd/identity/escalation-identity-public.pem",
+];
+
+/// Splits a path of a project into the project's folder (empty, or with a final `/`) and the
+/// path in it, which starts with `.sdd/`.
+pub(super) fn split(path: &str) -> Option<(&str, &str)> {
+    if path.starts_with(FOLDER) {
+        return Some(("", path));
+    }
+    let at = path.find("/.sdd/")?;
+    Some(path.split_at(at + 1))
+}
+
+/// Whether a path of a folder that was given is worth reading: one without a project in it, or
+/// one that is a project's evidence. A project's sources are not.
+#[must_use]
+pub fn is_evidence(path: &str) -> bool {
+    split(path).is_none_or(|(_, below)| {
+        KEPT.iter().any(|kept| below.starts_with(kept)) && !below.rsplit('/').next().is_some_and(is_aside)
+    })
+}
+
+/// Locks, and what was set aside.
+fn is_aside(name: &str) -> bool {
+    name.ends_with(".lock") || name.contains(".torn-") || name.ends_with(".tmp")
+}
+
+/// The run whose ledger lies at a path, by the path.
+pub(super) fn run_of_ledger(path: &str) -> Option<RunId> {
+    let (_, below) = split(path)?;
+    let rest = below.strip_prefix(".sdd/runtime/ledger/")?.strip_suffix("/000000.jsonl")?;
+    RunId::new(rest).ok()
+}
+
+/// The folder that a file lies in: empty, or with a final `/`.
+pub(super) fn folder(path: &str) -> &str {
+    path.rfind('/').map_or("", |at| &path[..=at])
+}
+
+/// The name of a folder, without its final `/`; `whole` if it is all that was given.
+pub(super) fn folder_name(folder: &str, whole: &str) -> String {
+    String::from(if folder.is_empty() { whole } else { folder.trim_end_matches('/') })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_project_is_told_by_its_folder() {
+        assert_eq!(split("a/.sdd/audit/x"), Some(("a/", ".sdd/audit/x")));
+        assert_eq!(split(".sdd/audit/x"), Some(("", ".sdd/audit/x")));
+        assert_eq!(split("a.sdd/x"), None);
+        assert!(is_evidence("p/.sdd/audit/2026-11-29.jsonl"));
+        assert!(is_evidence("loose.jsonl"));
+        assert!(!is_evidence("p/.sdd/audit/.chain.lock"));
+        assert!(!is_evidence("p/.sdd/identity/escalation-identity-private.pem"));
+        assert!(!is_evidence("p/.sdd/runtime/signals/x.json"));
+        let run = run_of_ledger("p/.sdd/runtime/ledger/goal-42/000000.jsonl");
+        assert_eq!(run.as_ref().map(RunId::as_str), Some("goal-42"));
+        assert_eq!(run_of_ledger("000000.jsonl"), None);
+    }
+}
