@@ -4,6 +4,7 @@ mod anchors;
 mod log;
 mod record;
 mod resume;
+mod runs;
 
 use std::path::PathBuf;
 
@@ -145,7 +146,7 @@ pub(super) enum Command {
         no_wait: bool,
     },
     /// List the runs that are here and anchored, and whether the two agree
-    #[command(after_help = anchors::RUNS_HELP)]
+    #[command(after_help = runs::HELP)]
     Runs {
         /// Ask this remote, too
         #[arg(long, value_name = "NAME")]
@@ -257,7 +258,7 @@ pub(super) fn run(global: &Global, command: &Command) -> Result<Exit, Failure> {
         Command::Fetch { run, remote } => anchors::fetch(global, run, remote),
         Command::Push { run, remote } => anchors::push(global, run, remote),
         Command::Resume { run, dry_run, no_wait } => resume::run(global, run, *dry_run, *no_wait),
-        Command::Runs { remote } => anchors::runs(global, remote.as_deref()),
+        Command::Runs { remote } => runs::run(global, remote.as_deref()),
         Command::Diff { run, keep, remote } => anchors::diff(global, run, *keep, remote.as_deref()),
         Command::Gc { run } => anchors::gc(global, run),
         Command::Repair { run, from_line, accept_loss, no_wait } => {
