@@ -1,5 +1,6 @@
 //! `waybill keys`: the identity that signs here, and whose receipts this user believes.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use clap::Subcommand;
@@ -245,6 +246,15 @@ fn fingerprint_of(entry: &TrustEntry) -> Fingerprint {
         Pin::Key(key) => key.fingerprint(),
         Pin::Fingerprint(fingerprint) => *fingerprint,
     }
+}
+
+/// How many keys the trust file trusts, and how many it revokes.
+pub(super) fn trusted_and_revoked() -> Result<(usize, usize), Failure> {
+    let entries = TrustFile::of_environment().entries()?.unwrap_or_default();
+    let all: BTreeSet<Fingerprint> = entries.iter().map(fingerprint_of).collect();
+    let revoked: BTreeSet<Fingerprint> =
+        entries.iter().filter(|entry| entry.revoked).map(fingerprint_of).collect();
+    Ok((all.len() - revoked.len(), revoked.len()))
 }
 
 fn list(global: &Global) -> Result<Exit, Failure> {

@@ -20,6 +20,7 @@ use super::recording::{Options, acknowledgement, waiting};
 use super::table::lay_out;
 use super::{Global, verify};
 pub(super) use anchors::add_anchored;
+pub(super) use runs::{Known, counts, known};
 
 use crate::durable::{self, open_regular};
 use crate::lock::Lock;
@@ -269,7 +270,12 @@ pub(super) fn run(global: &Global, command: &Command) -> Result<Exit, Failure> {
 }
 
 /// Replays a run's ledger.
-pub(super) fn replay(global: &Global, run: &RunId) -> Result<State, Failure> {
+fn replay(global: &Global, run: &RunId) -> Result<State, Failure> {
+    replay_seeing(global, run, |_| {})
+}
+
+/// Replays a run's ledger; `see` is shown the state after each entry.
+fn replay_seeing(global: &Global, run: &RunId, mut see: impl FnMut(&State)) -> Result<State, Failure> {
     let project = global.project()?;
     durable::refuse_links(project.root(), &project.ledger_folder(run))?;
     let lock = project.ledger_lock(run);
@@ -285,7 +291,10 @@ pub(super) fn replay(global: &Global, run: &RunId) -> Result<State, Failure> {
     let unreadable = |source| durable::Error::new("can't read", &path, source);
     let size = read::size(&file).map_err(unreadable)?;
     let mut state = State::default();
-    let rows = LedgerRows::new(Some(run), |row: &Row<'_>, _| state.apply(row));
+    let rows = LedgerRows::new(Some(run), |row: &Row<'_>, _| {
+        state.apply(row);
+        see(&state);
+    });
     let outcome = read::walk(&file, size, rows, last_line).map_err(unreadable)?;
     let damage = ledger_log::recover::plan(run, &outcome).err();
     match damage {

@@ -21,6 +21,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
+use waybill_verifier::json::{self, Object, Value};
 
 use crate::project::Project;
 use exit::{Exit, Failure};
@@ -122,7 +123,8 @@ enum Command {
     Verify(verify::Args),
     /// Say what a check or a fault means, and what to do
     Explain(explain::Args),
-    /// Show the runs of this project
+    /// Show the runs of this project at a glance, with anchors, keys, trust and stalls
+    #[command(after_help = status::HELP)]
     Status,
     /// Look for what on this machine would break recording, and how to mend it
     Doctor,
@@ -207,4 +209,11 @@ fn put(bytes: &[u8]) -> Result<(), Failure> {
         exit: Exit::Io,
         message: format!("can't write to standard output: {error}"),
     })
+}
+
+/// Prints an object as indented JSON, ASCII only, with a final newline.
+fn put_document(object: Object) -> Result<(), Failure> {
+    let mut text = json::ascii_indented(&Value::from(object));
+    text.push(b'\n');
+    put(&text)
 }

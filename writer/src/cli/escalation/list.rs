@@ -60,7 +60,7 @@ pub(super) fn run(global: &Global, project: &Project, signer: &SignerArgs) -> Re
 }
 
 /// The receipts that have a file, by name; other files are none.
-fn ids(project: &Project) -> Result<Vec<ReceiptId>, Failure> {
+pub(super) fn ids(project: &Project) -> Result<Vec<ReceiptId>, Failure> {
     let folder = project.receipts();
     durable::refuse_links(project.root(), &folder)?;
     if !folder.is_dir() {
@@ -80,7 +80,7 @@ fn ids(project: &Project) -> Result<Vec<ReceiptId>, Failure> {
     Ok(ids)
 }
 
-fn when(binding: &Binding) -> String {
+pub(super) fn when(binding: &Binding) -> String {
     let seconds = i64::try_from(binding.timestamp).ok();
     let time = seconds.and_then(|seconds| Timestamp::from_second(seconds).ok());
     time.map_or_else(|| binding.timestamp.to_string(), |time| time.to_string())

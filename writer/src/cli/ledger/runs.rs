@@ -1,10 +1,13 @@
 //! `waybill ledger runs`: the runs that are here and anchored, and whether the two agree.
 
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+
 use waybill_verifier::anchor::ObjectId;
 use waybill_verifier::hash::Digest;
 use waybill_verifier::id::RunId;
-use waybill_verifier::json::{self, Object, Value};
-use waybill_verifier::ledger::TaskState;
+use waybill_verifier::json::{Object, Value};
+use waybill_verifier::ledger::{State, TaskState};
 
 use super::super::Global;
 use super::super::exit::{Exit, Failure};
@@ -12,7 +15,6 @@ use super::super::out::{self, Form, escape};
 use super::super::table::lay_out;
 use crate::anchoring;
 use crate::git::{Store, network};
-use crate::project::Project;
 
 pub(super) const HELP: &str = "\
 Ledgers here are replayed; of anchors the claims are read ('verify --anchored' checks one).
@@ -23,101 +25,82 @@ Examples:
 
 Exit codes: 0 listed, 74 I/O";
 
-/// Entries, head, and how many tasks are started, scheduled, completed and failed.
-type Replayed = (u64, Digest, [usize; 4]);
-
 /// A run, as far as it is known here, anchored and at the remote.
-struct Known {
-    run: RunId,
-    local: Option<Result<Replayed, String>>,
-    anchored: Option<Result<(u64, Digest), String>>,
+pub(in super::super) struct Known {
+    pub(in super::super) run: RunId,
+    pub(in super::super) local: Option<Result<State, String>>,
+    /// Entries and head, as the anchor claims them.
+    pub(in super::super) anchored: Option<Result<(u64, Digest), String>>,
     commits: (Option<ObjectId>, Option<ObjectId>),
     /// Whether the anchored head is the ledger's entry at that place.
     holds_anchored: bool,
 }
 
 pub(super) fn run(global: &Global, remote: Option<&str>) -> Result<Exit, Failure> {
-    let project = global.project()?;
-    let store = Store::discover(project.root())?;
-    if store.is_none() && remote.is_some() {
-        return Err(anchoring::Error::NoRepository.into());
-    }
-    let mut known: std::collections::BTreeMap<RunId, Known> = std::collections::BTreeMap::new();
-    let entry = |run: &RunId| Known {
-        run: run.clone(),
-        local: None,
-        anchored: None,
-        commits: (None, None),
-        holds_anchored: false,
-    };
-    for run in project.runs()? {
-        let mut found = entry(&run);
-        found.local = Some(match super::replay(global, &run) {
-            Ok(state) => {
-                let count = |wanted| state.tasks_in(wanted).count();
-                let counts = [
-                    count(TaskState::Started),
-                    count(TaskState::Scheduled),
-                    count(TaskState::Completed),
-                    count(TaskState::Failed),
-                ];
-                Ok((state.entries, state.head, counts))
-            }
-            Err(failure) => Err(failure.message),
-        });
-        known.insert(run, found);
-    }
-    if let Some(store) = &store {
-        for (run, commit) in store.anchors()? {
-            let found = known.entry(run.clone()).or_insert_with(|| entry(&run));
-            found.anchored = Some(match commit {
-                Ok(commit) => {
-                    found.commits.0 = Some(commit);
-                    match anchoring::claimed(store, &run) {
-                        Ok(Some(claimed)) => {
-                            found.holds_anchored = holds(&project, &run, claimed)?;
-                            Ok(claimed)
-                        }
-                        Ok(None) => Err(String::from("the anchor can't be read: verify --anchored says why")),
-                        Err(error) => Err(error.to_string()),
-                    }
-                }
-                Err(error) => Err(error.to_string()),
-            });
-        }
-        if let Some(remote) = remote {
+    let store = Store::discover(global.project()?.root())?;
+    let mut known = known(global, store.as_ref())?;
+    match (&store, remote) {
+        (_, None) => {}
+        (None, Some(_)) => return Err(anchoring::Error::NoRepository.into()),
+        (Some(store), Some(remote)) => {
             for (run, commit) in network::remote_anchors(store, remote)? {
-                known.entry(run.clone()).or_insert_with(|| entry(&run)).commits.1 = Some(commit);
+                known.entry(run.clone()).or_insert_with(|| Known::new(run)).commits.1 = Some(commit);
             }
         }
     }
     show_runs(global, &known.into_values().collect::<Vec<_>>(), remote.is_some())
 }
 
-/// Whether a ledger has an entry of a hash as the last of so many.
-fn holds(project: &Project, run: &RunId, (entries, head): (u64, Digest)) -> Result<bool, Failure> {
-    let Ok(Some(ours)) = anchoring::local(project, run) else { return Ok(false) };
-    let last = usize::try_from(entries).ok().and_then(|entries| entries.checked_sub(1));
-    Ok(last.and_then(|last| ours.chain.stamps.get(last)).is_some_and(|stamp| stamp.entry_hash == head))
+/// The runs that are here and anchored: ledgers are replayed, each in one walk; of anchors the
+/// claims are read.
+pub(in super::super) fn known(
+    global: &Global,
+    store: Option<&Store>,
+) -> Result<BTreeMap<RunId, Known>, Failure> {
+    let mut known = BTreeMap::new();
+    for (run, commit) in store.map_or_else(|| Ok(Vec::new()), Store::anchors)? {
+        let mut found = Known::new(run.clone());
+        let claimed = commit.map_err(anchoring::Error::from).and_then(|commit| {
+            found.commits.0 = Some(commit);
+            store.map_or(Ok(None), |store| anchoring::claimed(store, &run))
+        });
+        found.anchored = Some(match claimed {
+            Ok(Some(claimed)) => Ok(claimed),
+            Ok(None) => Err(String::from("the anchor can't be read: verify --anchored says why")),
+            Err(error) => Err(error.to_string()),
+        });
+        known.insert(run, found);
+    }
+    for run in global.project()?.runs()? {
+        let found = known.entry(run.clone()).or_insert_with(|| Known::new(run.clone()));
+        let claimed = found.anchored.as_ref().and_then(|claimed| claimed.as_ref().ok()).copied();
+        let holds = &mut found.holds_anchored;
+        let replayed = super::replay_seeing(global, &run, |state| {
+            *holds |= claimed == Some((state.entries, state.head));
+        });
+        found.local = Some(replayed.map_err(|failure| failure.message));
+    }
+    Ok(known)
 }
 
 impl Known {
+    fn new(run: RunId) -> Known {
+        Known { run, local: None, anchored: None, commits: (None, None), holds_anchored: false }
+    }
+
     /// Whether ledger and anchor agree, in a word.
-    fn agreement(&self) -> &'static str {
+    pub(in super::super) fn agreement(&self) -> &'static str {
         match (&self.local, &self.anchored) {
             (Some(Err(_)), _) => "damaged",
             (_, Some(Err(_))) => "anchor unreadable",
             (None, Some(Ok(_))) => "only anchored",
             (Some(Ok(_)), None) => "not anchored",
-            (Some(Ok((entries, head, _))), Some(Ok((anchored, anchored_head)))) => {
-                match entries.cmp(anchored) {
-                    std::cmp::Ordering::Equal if head == anchored_head => "agree",
-                    std::cmp::Ordering::Equal => "DIVERGED",
-                    std::cmp::Ordering::Greater if self.holds_anchored => "ledger ahead",
-                    std::cmp::Ordering::Greater => "DIVERGED",
-                    std::cmp::Ordering::Less => "anchor ahead",
-                }
-            }
+            (Some(Ok(state)), Some(Ok((anchored, _)))) => match state.entries.cmp(anchored) {
+                Ordering::Equal if self.holds_anchored => "agree",
+                Ordering::Greater if self.holds_anchored => "ledger ahead",
+                Ordering::Equal | Ordering::Greater => "DIVERGED",
+                Ordering::Less => "anchor ahead",
+            },
             (None, None) => "only at the remote",
         }
     }
@@ -147,7 +130,7 @@ fn show_runs(global: &Global, runs: &[Known], asked_remote: bool) -> Result<Exit
                 let reason =
                     |reason: &String| Value::from(Object::of([("reason", Value::from(reason.as_str()))]));
                 let local = known.local.as_ref().map(|local| match local {
-                    Ok((entries, head, _)) => chain(*entries, *head),
+                    Ok(state) => chain(state.entries, state.head),
                     Err(message) => reason(message),
                 });
                 let anchored = known.anchored.as_ref().map(|anchored| match anchored {
@@ -168,10 +151,7 @@ fn show_runs(global: &Global, runs: &[Known], asked_remote: bool) -> Result<Exit
                 }
                 Value::from(object)
             });
-            let document = Object::of([("runs", Value::from(list.collect::<Vec<_>>()))]);
-            let mut text = json::ascii_indented(&Value::from(document));
-            text.push(b'\n');
-            super::super::put(&text)?;
+            super::super::put_document(Object::of([("runs", Value::from(list.collect::<Vec<_>>()))]))?;
         }
         Form::Text if runs.is_empty() => {
             super::super::put(b"no runs here: 'waybill ledger open RUN' starts one\n")?;
@@ -192,8 +172,8 @@ fn runs_text(runs: &[Known], asked_remote: bool) -> String {
     for known in runs {
         let mut row = vec![known.run.to_string()];
         let (entries, counts, hash) = match &known.local {
-            Some(Ok((entries, head, counts))) => {
-                (entries.to_string(), counts.map(|count| count.to_string()), head.to_hex()[..12].to_owned())
+            Some(Ok(state)) => {
+                (state.entries.to_string(), counts(state), state.head.to_hex()[..12].to_owned())
             }
             _ => (String::from("-"), ["-"; 4].map(String::from), String::from("-")),
         };
@@ -220,4 +200,10 @@ fn runs_text(runs: &[Known], asked_remote: bool) -> String {
         }
     }
     lay_out(&rows, out::width()) + &reasons
+}
+
+/// How many tasks are started, scheduled, completed and failed.
+pub(in super::super) fn counts(state: &State) -> [String; 4] {
+    [TaskState::Started, TaskState::Scheduled, TaskState::Completed, TaskState::Failed]
+        .map(|wanted| state.tasks_in(wanted).count().to_string())
 }
