@@ -2,11 +2,12 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::process::Stdio;
 
 use serde_json::Value;
 
-use crate::help::{Project, RUN, waybill};
+use crate::help::{Project, RUN, Said, waybill};
 
 #[test]
 fn a_run_is_recorded_and_read_back() {
@@ -271,4 +272,30 @@ fn evidence_can_not_steer_the_terminal() {
             assert!(!text.contains(['\u{1b}', '\u{202e}', '\u{9b}']), "{arguments:?}: {text:?}");
         }
     }
+}
+
+#[test]
+fn doctor_says_how_the_data_folder_stands() {
+    let project = Project::new();
+    let folder = project.path().join("data");
+    let shown = folder.to_str().unwrap();
+    let doctor = |code: i32, words: &str| {
+        for (variable, arguments) in [("", &["--data-dir", shown, "doctor"][..]), (shown, &["doctor"])] {
+            let mut command = waybill(project.path());
+            let said: Said =
+                command.env("WAYBILL_DATA_DIR", variable).args(arguments).output().unwrap().into();
+            assert_eq!(said.code, Some(code), "{said:?}");
+            let line = said.out.lines().find(|line| line.contains("data_folder")).unwrap();
+            assert!(line.contains(shown) && line.contains(words), "{line}");
+        }
+    };
+    doctor(0, "is not there");
+    fs::create_dir(&folder).unwrap();
+    for (mode, code, words) in [(0o700, 0, "yours alone"), (0o755, 2, "chmod 700"), (0o500, 2, "0500")] {
+        fs::set_permissions(&folder, fs::Permissions::from_mode(mode)).unwrap();
+        doctor(code, words);
+    }
+    fs::remove_dir(&folder).unwrap();
+    fs::write(&folder, "").unwrap();
+    doctor(2, "is no folder");
 }

@@ -194,3 +194,40 @@ fn a_lost_private_key_is_not_replaced() {
     );
     assert!(!home.path().join(PRIVATE).exists());
 }
+
+#[test]
+fn a_revoked_key_is_not_trusted_again_and_no_entry_is_added_twice() {
+    let home = Home::signing();
+    let file = home.home.path().join(".config/waybill/trust.toml");
+    let trust = ["keys", "trust", PUBLIC, "--name", "ann", "--valid-until", "2026-12-31"];
+    home.ok(trust);
+    let once = fs::read(&file).unwrap();
+    let said = home.ok(trust);
+    assert!(said.err.contains("trusted already") && said.out.is_empty(), "{said:?}");
+    assert_eq!(fs::read(&file).unwrap(), once);
+    home.ok(["keys", "trust", PUBLIC, "--name", "ann"]);
+    assert_ne!(fs::read(&file).unwrap(), once, "until another time is another entry");
+
+    home.ok(["keys", "revoke", "ann"]);
+    let revoked = fs::read(&file).unwrap();
+    let shown = file.to_str().unwrap();
+    for name in ["ann", "bob"] {
+        let words = ["is revoked, as ann", "nothing was added", shown];
+        let said = home.fails(64, &words, ["keys", "trust", PUBLIC, "--name", name]);
+        assert!(said.out.is_empty(), "{said:?}");
+    }
+    let again = home.ok(["keys", "revoke", PUBLIC]);
+    assert!(again.err.contains("revoked already"), "{again:?}");
+    assert_eq!(fs::read(&file).unwrap(), revoked);
+}
+
+#[test]
+fn a_key_file_that_is_missing_is_an_error_of_reading_as_the_help_says() {
+    let home = Home::signing();
+    let said = home.fails(74, &["no-such.pem"], ["keys", "trust", "no-such.pem", "--name", "ann"]);
+    assert_eq!(said.err.lines().count(), 1, "{said:?}");
+    assert!(home.ok(["keys", "trust", "--help"]).out.replace('\n', " ").contains("74 I/O, or no such file"));
+    let id = emit(&home);
+    home.fails(74, &["no-such.pem"], ["escalation", "verify", &id, "--signer", "no-such.pem"]);
+    home.fails(1, &["no-such.pem", "no name"], ["keys", "revoke", "no-such.pem"]);
+}

@@ -14,4 +14,5 @@ mod mutation;
 mod receipts;
 mod secrets;
 mod snapshots;
+mod status;
 mod vectors;

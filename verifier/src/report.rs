@@ -7,6 +7,7 @@
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+use core::fmt;
 
 use crate::chain::{Fault, Place};
 use crate::json::{Object, Value, ascii_indented};
@@ -248,6 +249,16 @@ impl Requirement {
             Requirement::Hmac => "no authentication tag was checked: give the key",
             Requirement::Complete => "something was not checked, or there is nothing in it",
         }
+    }
+}
+
+/// A count with its noun, as `1 entry` and `2 entries`; `one` is a regular noun's singular.
+#[must_use]
+pub fn counted<N: fmt::Display + PartialEq + From<u8>>(count: N, one: &str) -> String {
+    match one.strip_suffix('y') {
+        _ if count == N::from(1) => format!("1 {one}"),
+        Some(stem) => format!("{count} {stem}ies"),
+        None => format!("{count} {one}s"),
     }
 }
 

@@ -166,6 +166,21 @@ impl TrustFile {
 }
 
 impl NewEntry {
+    /// Whether an entry that is there says the same.
+    #[must_use]
+    pub fn states(&self, entry: &TrustEntry) -> bool {
+        let key = match &entry.key {
+            Pin::Key(key) => key.fingerprint(),
+            Pin::Fingerprint(fingerprint) => *fingerprint,
+        };
+        let seconds = |time: &Option<String>| time.as_deref().and_then(time_of);
+        entry.name == self.name
+            && key == self.key
+            && entry.valid_from == seconds(&self.valid_from)
+            && entry.valid_until == seconds(&self.valid_until)
+            && entry.revoked == self.revoked
+    }
+
     fn text(&self) -> String {
         let mut text = format!("[[signer]]\nname = {}\nkey = \"{}\"\n", quoted(&self.name), self.key);
         for (name, time) in [("valid_from", &self.valid_from), ("valid_until", &self.valid_until)] {
@@ -231,7 +246,7 @@ fn entry(signer: &toml::Value) -> Result<TrustEntry, String> {
         Some(_) => Err(format!("`{name}` is not a string")),
     };
     let time =
-        |name: &str| text(name)?.map(|time| self::time(&time).ok_or_else(|| wrong_time(name))).transpose();
+        |name: &str| text(name)?.map(|time| time_of(&time).ok_or_else(|| wrong_time(name))).transpose();
     let key = text("key")?.ok_or("`key` is missing")?;
     Ok(TrustEntry {
         name: text("name")?.ok_or("`name` is missing")?,
@@ -251,7 +266,7 @@ fn wrong_time(name: &str) -> String {
 }
 
 /// Seconds since 1970 of a time as `2026-01-01T00:00:00Z`.
-fn time(text: &str) -> Option<u64> {
+fn time_of(text: &str) -> Option<u64> {
     let time: jiff::Timestamp = text.parse().ok()?;
     u64::try_from(time.as_second()).ok()
 }

@@ -165,10 +165,10 @@ mod tests {
     use super::*;
 
     fn manifest() -> Manifest {
-        let seal = |text: &[u8]| Seal { bytes: crate::chain::length(text), sha256: Digest::of(&[text]) };
+        let seal = |text: &[u8]| Seal { bytes: crate::chain::length(text), sha256: Digest::of(text) };
         Manifest {
             subject: Subject::Run(String::from("run-7")),
-            audit_starts_after: Some(Digest::of(&[b"x"])),
+            audit_starts_after: Some(Digest::of(b"x")),
             files: [(String::from("a"), seal(b"1")), (String::from("b/c"), seal(b"22"))].into(),
         }
     }

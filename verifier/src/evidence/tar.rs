@@ -515,7 +515,7 @@ mod tests {
             unpack(&all, 512)
         };
         assert!(with("20 mtime=1795977009\n").is_ok());
-        assert!(with("11 path=x/y\n").unwrap_err().contains("path"));
+        assert!(with("12 path=x/y\n").unwrap_err().contains("path"));
         assert!(with("9 size=3\n").unwrap_err().contains("size"));
         assert!(with("99 mtime=1\n").is_err());
         assert!(with("mtime=1\n").is_err());

@@ -1,7 +1,7 @@
 //! `waybill doctor`: what on this machine would break recording, and the mend.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 use std::process::Command;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -46,6 +46,7 @@ impl Standing {
 pub(super) fn run(global: &Global) -> Result<Exit, Failure> {
     let project = global.project()?;
     let mut findings = vec![clock(), git(), linger(), folder(&project)];
+    findings.extend(global.data_folder().map(|folder| data_folder(&folder)));
     findings.extend(ledgers(&project)?);
     findings.extend(keys(&project));
     match global.form() {
@@ -135,6 +136,31 @@ fn folder(project: &Project) -> Finding {
             sentence: format!("{} can be written and synced", looked_at.display()),
         },
         Err(error) => Finding { id: "folder", standing: Standing::Ill, sentence: super::exit::chain(&error) },
+    }
+}
+
+/// The folder for the user's own records: nobody else's, if it is there.
+fn data_folder(folder: &Path) -> Finding {
+    let found = |standing, sentence| Finding { id: "data_folder", standing, sentence };
+    let shown = folder.display();
+    let metadata = match fs::metadata(folder) {
+        Ok(metadata) => metadata,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            return found(Standing::Well, format!("{shown} is not there, and nothing needs it yet"));
+        }
+        Err(error) => return found(Standing::Ill, format!("can't look at {shown}: {error}")),
+    };
+    let (mode, owner) = (metadata.permissions().mode() & 0o777, metadata.uid());
+    if !metadata.is_dir() {
+        found(Standing::Ill, format!("{shown} is no folder: move it away, or give another --data-dir"))
+    } else if owner != nix::unistd::geteuid().as_raw() {
+        let sentence = format!("{shown} belongs to user {owner}: give a --data-dir of your own");
+        found(Standing::Ill, sentence)
+    } else if mode != 0o700 {
+        let sentence = format!("{shown} has mode {mode:04o}, not 0700: 'chmod 700 {shown}' mends that");
+        found(Standing::Ill, sentence)
+    } else {
+        found(Standing::Well, format!("{shown} is yours alone (mode 0700)"))
     }
 }
 

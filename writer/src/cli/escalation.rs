@@ -1,6 +1,7 @@
 //! `waybill escalation`: receipts of stalled workers.
 
 mod list;
+mod standing;
 
 pub(super) use list::ids;
 
@@ -23,6 +24,8 @@ use crate::project::Project;
 use crate::receipt::{self, Gathered, Request};
 use crate::trust::TrustFile;
 use crate::{clock, durable, scrub};
+
+pub(super) use standing::Stalls;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {

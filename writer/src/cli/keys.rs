@@ -1,5 +1,6 @@
 //! `waybill keys`: the identity that signs here, and whose receipts this user believes.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use clap::Subcommand;
@@ -41,6 +42,7 @@ pub(super) enum Command {
         valid_until: Option<String>,
     },
     /// Believe nothing that a key signed, whatever time its receipts state
+    #[command(after_help = REVOKE_HELP)]
     Revoke {
         /// A name in your trust file, a public key's file, or a fingerprint
         #[arg(value_name = "NAME|FILE|FINGERPRINT")]
@@ -65,7 +67,18 @@ Examples:
   waybill keys trust ann.pem --name ann
   waybill keys trust SHA256:4jSePaNl… --name ann --valid-until 2026-12-31
 
-Exit codes: 0 done, 64 wrong arguments or no public key, 74 I/O";
+Exit codes: 0 done (or it was already), 64 wrong arguments, no public key, or a revoked one, 74 I/O, or
+no such file";
+
+const REVOKE_HELP: &str = "\
+Nothing undoes it but your own hand in the trust file, and what the key signed before counts no more
+either: a receipt's time is its signer's word.
+
+Examples:
+  waybill keys revoke ann
+  waybill keys revoke SHA256:4jSePaNl…
+
+Exit codes: 0 done (or it was already), 1 no such name or file, 64 no public key, or several, 74 I/O";
 
 fn name(text: &str) -> Result<String, String> {
     let fits = !text.trim().is_empty() && text.chars().count() <= 64 && !text.chars().any(char::is_control);
@@ -100,7 +113,7 @@ pub(super) fn run(global: &Global, command: &Command) -> Result<Exit, Failure> {
                 valid_until: valid_until.clone(),
                 revoked: false,
             };
-            add(global, &entry, "trusted")
+            trust(global, &entry)
         }
         Command::Revoke { signer } => revoke(global, signer),
         Command::List => list(global),
@@ -113,7 +126,8 @@ pub(super) fn pin(signer: &str) -> Result<Pin, Failure> {
         let fingerprint = signer.parse().map_err(|error| Failure::usage(format!("{signer}: {error}")))?;
         return Ok(Pin::Fingerprint(fingerprint));
     }
-    let bytes = identity::read_key_file(Path::new(signer))?;
+    // A missing file is none of the evidence: nothing was looked for, and not found, in it.
+    let bytes = identity::read_key_file(Path::new(signer)).map_err(|error| Failure::io(&error))?;
     let key = PublicKey::from_file(&bytes)
         .map_err(|error| Failure::usage(format!("{signer} is no public key to pin: {error}")))?;
     Ok(Pin::Key(key))
@@ -212,6 +226,27 @@ fn add(global: &Global, entry: &NewEntry, done: &str) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
+/// Adds a signer, who must not be revoked; the same words again add nothing.
+fn trust(global: &Global, entry: &NewEntry) -> Result<Exit, Failure> {
+    let file = TrustFile::of_environment();
+    let entries = file.entries()?.unwrap_or_default();
+    let mut of_key = entries.iter().filter(|known| fingerprint_of(known) == entry.key);
+    if let Some(revoked) = of_key.clone().find(|known| known.revoked) {
+        let place = file.path().map(|path| path.display().to_string()).unwrap_or_default();
+        return Err(Failure::usage(format!(
+            "{} is revoked, as {}: nothing was added; if that was a mistake, take its `revoked = true` out of \
+             {place} by hand",
+            entry.key,
+            escape(&revoked.name)
+        )));
+    }
+    if of_key.any(|known| entry.states(known)) {
+        out::say(&format!("{} is trusted already, in the same words", entry.key));
+        return Ok(Exit::Done);
+    }
+    add(global, entry, "trusted")
+}
+
 fn revoke(global: &Global, signer: &str) -> Result<Exit, Failure> {
     let entries = TrustFile::of_environment().entries()?.unwrap_or_default();
     let named: Vec<&TrustEntry> = entries.iter().filter(|entry| entry.name == signer).collect();
@@ -222,7 +257,8 @@ fn revoke(global: &Global, signer: &str) -> Result<Exit, Failure> {
         [] => fingerprint(signer).map_err(|failure| {
             let message =
                 format!("{}; it is no name in your trust file either ('waybill keys list')", failure.message);
-            Failure { exit: failure.exit, message }
+            let there = Path::new(signer).symlink_metadata().is_ok() || signer.starts_with("SHA256:");
+            Failure { exit: if there { failure.exit } else { Exit::Absent }, message }
         })?,
         [key] => *key,
         _ => {
@@ -245,6 +281,15 @@ fn fingerprint_of(entry: &TrustEntry) -> Fingerprint {
         Pin::Key(key) => key.fingerprint(),
         Pin::Fingerprint(fingerprint) => *fingerprint,
     }
+}
+
+/// How many keys the trust file trusts, and how many it revokes.
+pub(super) fn trusted_and_revoked() -> Result<(usize, usize), Failure> {
+    let entries = TrustFile::of_environment().entries()?.unwrap_or_default();
+    let all: BTreeSet<Fingerprint> = entries.iter().map(fingerprint_of).collect();
+    let revoked: BTreeSet<Fingerprint> =
+        entries.iter().filter(|entry| entry.revoked).map(fingerprint_of).collect();
+    Ok((all.len() - revoked.len(), revoked.len()))
 }
 
 fn list(global: &Global) -> Result<Exit, Failure> {

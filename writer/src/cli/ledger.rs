@@ -4,6 +4,7 @@ mod anchors;
 mod log;
 mod record;
 mod resume;
+mod runs;
 
 use std::path::PathBuf;
 
@@ -19,6 +20,7 @@ use super::recording::{Options, acknowledgement, waiting};
 use super::table::lay_out;
 use super::{Global, verify};
 pub(super) use anchors::add_anchored;
+pub(super) use runs::{Known, counts, known};
 
 use crate::durable::{self, open_regular};
 use crate::lock::Lock;
@@ -145,7 +147,7 @@ pub(super) enum Command {
         no_wait: bool,
     },
     /// List the runs that are here and anchored, and whether the two agree
-    #[command(after_help = anchors::RUNS_HELP)]
+    #[command(after_help = runs::HELP)]
     Runs {
         /// Ask this remote, too
         #[arg(long, value_name = "NAME")]
@@ -257,7 +259,7 @@ pub(super) fn run(global: &Global, command: &Command) -> Result<Exit, Failure> {
         Command::Fetch { run, remote } => anchors::fetch(global, run, remote),
         Command::Push { run, remote } => anchors::push(global, run, remote),
         Command::Resume { run, dry_run, no_wait } => resume::run(global, run, *dry_run, *no_wait),
-        Command::Runs { remote } => anchors::runs(global, remote.as_deref()),
+        Command::Runs { remote } => runs::run(global, remote.as_deref()),
         Command::Diff { run, keep, remote } => anchors::diff(global, run, *keep, remote.as_deref()),
         Command::Gc { run } => anchors::gc(global, run),
         Command::Repair { run, from_line, accept_loss, no_wait } => {
@@ -268,7 +270,12 @@ pub(super) fn run(global: &Global, command: &Command) -> Result<Exit, Failure> {
 }
 
 /// Replays a run's ledger.
-pub(super) fn replay(global: &Global, run: &RunId) -> Result<State, Failure> {
+fn replay(global: &Global, run: &RunId) -> Result<State, Failure> {
+    replay_seeing(global, run, |_| {})
+}
+
+/// Replays a run's ledger; `see` is shown the state after each entry.
+fn replay_seeing(global: &Global, run: &RunId, mut see: impl FnMut(&State)) -> Result<State, Failure> {
     let project = global.project()?;
     durable::refuse_links(project.root(), &project.ledger_folder(run))?;
     let lock = project.ledger_lock(run);
@@ -284,7 +291,10 @@ pub(super) fn replay(global: &Global, run: &RunId) -> Result<State, Failure> {
     let unreadable = |source| durable::Error::new("can't read", &path, source);
     let size = read::size(&file).map_err(unreadable)?;
     let mut state = State::default();
-    let rows = LedgerRows::new(Some(run), |row: &Row<'_>, _| state.apply(row));
+    let rows = LedgerRows::new(Some(run), |row: &Row<'_>, _| {
+        state.apply(row);
+        see(&state);
+    });
     let outcome = read::walk(&file, size, rows, last_line).map_err(unreadable)?;
     let damage = ledger_log::recover::plan(run, &outcome).err();
     match damage {

@@ -17,10 +17,12 @@ mod status;
 mod table;
 mod verify;
 
-use std::path::PathBuf;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
+use waybill_verifier::json::{self, Object, Value};
 
 use crate::project::Project;
 use exit::{Exit, Failure};
@@ -67,7 +69,8 @@ struct Global {
     /// The project's folder; its records are in .sdd below it
     #[arg(long, global = true, value_name = "DIR", default_value = ".", help_heading = EVERYWHERE)]
     workdir: PathBuf,
-    /// This user's own records [default: $WAYBILL_DATA_DIR, else XDG state]
+    /// The folder for this user's own records, which only 'doctor' looks at so far
+    /// [default: $WAYBILL_DATA_DIR, else $XDG_STATE_HOME/waybill, else ~/.local/state/waybill]
     #[arg(long, global = true, value_name = "DIR", help_heading = EVERYWHERE)]
     data_dir: Option<PathBuf>,
     /// Print JSON
@@ -87,6 +90,10 @@ impl Global {
         }
     }
 
+    fn data_folder(&self) -> Option<PathBuf> {
+        data_folder(self.data_dir.as_deref(), |name| std::env::var_os(name))
+    }
+
     fn project(&self) -> Result<Project, Failure> {
         if self.workdir.is_dir() {
             Ok(Project::at(&self.workdir))
@@ -95,6 +102,17 @@ impl Global {
             Err(Failure::usage(format!("--workdir {shown} is no folder: give an existing one")))
         }
     }
+}
+
+/// The folder for a user's own records; none if no variable says where it is. A variable that is
+/// empty counts as unset.
+fn data_folder(given: Option<&Path>, variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
+    let set = |name| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    given
+        .map(Path::to_owned)
+        .or_else(|| set("WAYBILL_DATA_DIR"))
+        .or_else(|| Some(set("XDG_STATE_HOME")?.join("waybill")))
+        .or_else(|| Some(set("HOME")?.join(".local/state/waybill")))
 }
 
 #[derive(Debug, Subcommand)]
@@ -122,7 +140,8 @@ enum Command {
     Verify(verify::Args),
     /// Say what a check or a fault means, and what to do
     Explain(explain::Args),
-    /// Show the runs of this project
+    /// Show the runs of this project at a glance, with anchors, keys, trust and stalls
+    #[command(after_help = status::HELP)]
     Status,
     /// Look for what on this machine would break recording, and how to mend it
     Doctor,
@@ -207,4 +226,34 @@ fn put(bytes: &[u8]) -> Result<(), Failure> {
         exit: Exit::Io,
         message: format!("can't write to standard output: {error}"),
     })
+}
+
+/// Prints an object as indented JSON, ASCII only, with a final newline.
+fn put_document(object: Object) -> Result<(), Failure> {
+    let mut text = json::ascii_indented(&Value::from(object));
+    text.push(b'\n');
+    put(&text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_data_folder_is_the_first_that_is_named() {
+        let home = ("HOME", "/h");
+        let named = ("WAYBILL_DATA_DIR", "/d");
+        for (given, variables, expect) in [
+            (Some("/g"), vec![named, home], Some("/g")),
+            (None, vec![named, ("XDG_STATE_HOME", "/s"), home], Some("/d")),
+            (None, vec![("WAYBILL_DATA_DIR", ""), ("XDG_STATE_HOME", "/s"), home], Some("/s/waybill")),
+            (None, vec![home], Some("/h/.local/state/waybill")),
+            (None, vec![], None),
+        ] {
+            let variable = |name: &str| {
+                variables.iter().find(|(known, _)| *known == name).map(|(_, value)| OsString::from(value))
+            };
+            assert_eq!(data_folder(given.map(Path::new), variable), expect.map(PathBuf::from));
+        }
+    }
 }

@@ -80,7 +80,7 @@ pub(in crate::cli) fn ids(project: &Project) -> Result<Vec<ReceiptId>, Failure> 
     Ok(ids)
 }
 
-fn when(binding: &Binding) -> String {
+pub(super) fn when(binding: &Binding) -> String {
     let seconds = i64::try_from(binding.timestamp).ok();
     let time = seconds.and_then(|seconds| Timestamp::from_second(seconds).ok());
     time.map_or_else(|| binding.timestamp.to_string(), |time| time.to_string())
