@@ -27,18 +27,18 @@ pub(super) fn split(path: &str) -> Option<(&str, &str)> {
     Some(path.split_at(at + 1))
 }
 
-/// Whether a path of a folder that was given is worth reading: one without a project in it, or
-/// one that is a project's evidence. A project's sources are not.
+/// Whether a file of a folder that was given is worth reading: of a project its evidence, of
+/// another folder all but hidden files. Locks and what was set aside are no evidence.
 #[must_use]
 pub fn is_evidence(path: &str) -> bool {
-    split(path).is_none_or(|(_, below)| {
-        KEPT.iter().any(|kept| below.starts_with(kept)) && !below.rsplit('/').next().is_some_and(is_aside)
-    })
-}
-
-/// Locks, and what was set aside.
-fn is_aside(name: &str) -> bool {
-    name.ends_with(".lock") || name.contains(".torn-") || name.ends_with(".tmp")
+    let aside = |name: &str| {
+        (name.starts_with('.') && name != ".sdd")
+            || name.ends_with(".lock")
+            || name.ends_with(".tmp")
+            || name.contains(".torn-")
+    };
+    let kept = |(_, below): (&str, &str)| KEPT.iter().any(|kept| below.starts_with(kept));
+    !path.split('/').any(aside) && split(path).is_none_or(kept)
 }
 
 /// The run whose ledger lies at a path, by the path.
@@ -70,6 +70,8 @@ mod tests {
         assert!(is_evidence("p/.sdd/audit/2026-11-29.jsonl"));
         assert!(is_evidence("loose.jsonl"));
         assert!(!is_evidence("p/.sdd/audit/.chain.lock"));
+        assert!(!is_evidence(".git/config") && !is_evidence("a/.key"));
+        assert!(!is_evidence("p/.sdd/audit/2026-11-29.jsonl.torn-4"));
         assert!(!is_evidence("p/.sdd/identity/escalation-identity-private.pem"));
         assert!(!is_evidence("p/.sdd/runtime/signals/x.json"));
         let run = run_of_ledger("p/.sdd/runtime/ledger/goal-42/000000.jsonl");

@@ -1,6 +1,7 @@
 //! Files and folders into the verifier's session: what every surface does with evidence.
 
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -147,7 +148,7 @@ impl Given {
         for entry in entries {
             let kind = entry.file_type().map_err(unreadable)?;
             let name = format!("{root}{}", entry.file_name().to_string_lossy());
-            if kind.is_dir() && depth < MAX_DEPTH {
+            if kind.is_dir() && depth < MAX_DEPTH && !is_hidden(&entry.file_name()) {
                 self.walk(&entry.path(), &format!("{name}/"), depth + 1)?;
             } else if kind.is_file() && is_evidence(&name) {
                 if self.files.len() >= MAX_FILES {
@@ -161,6 +162,10 @@ impl Given {
         }
         Ok(())
     }
+}
+
+fn is_hidden(name: &OsStr) -> bool {
+    name != ".sdd" && name.as_encoded_bytes().starts_with(b".")
 }
 
 fn folder_name(path: &Path) -> String {
