@@ -6,6 +6,7 @@ pub mod audit;
 pub mod cli;
 pub mod clock;
 pub mod durable;
+pub mod evidence;
 pub mod git;
 pub mod identity;
 pub mod journal;

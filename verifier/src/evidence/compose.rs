@@ -520,7 +520,6 @@ impl<'a> Composer<'a> {
             ("files", Value::from(size(session.files.len()))),
             ("missing", Value::from(self.missing.into_iter().map(Value::from).collect::<Vec<_>>())),
         ]);
-        report.does_not_establish = shared_limits(&report.parts);
         if report.verdict.exit_code() == 0 {
             report.summary = summary(&report);
         }
@@ -631,17 +630,6 @@ fn first_row(bytes: &[u8], packed: bool) -> Option<Vec<u8>> {
     }
     let bytes = if packed { &start } else { bytes };
     memchr::memchr(b'\n', bytes).map(|end| bytes[..end].to_vec())
-}
-
-/// What no check establishes, of all parts: each said once.
-fn shared_limits(parts: &[Report]) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    for line in parts.iter().flat_map(|part| &part.does_not_establish) {
-        if !lines.contains(line) {
-            lines.push(line.clone());
-        }
-    }
-    lines
 }
 
 fn summary(report: &Report) -> String {

@@ -5,6 +5,7 @@
 //! that names the fork.
 
 mod anchor;
+mod bundle;
 mod diff;
 mod fetch;
 mod resume;
@@ -30,6 +31,7 @@ use crate::project::Project;
 use crate::read;
 
 pub use anchor::{Anchored, Squashed, anchor, gc};
+pub use bundle::bundle;
 pub use diff::{Fork, Keep, Kept, Other, Side, diff, keep};
 pub use fetch::{Fetched, Materialized, Pushed, fetch, push};
 pub use resume::{Projection, Resumed, Signal, project as project_resume, resume};

@@ -3,8 +3,6 @@
 mod list;
 mod standing;
 
-pub(super) use list::ids;
-
 use std::path::Path;
 
 use clap::Subcommand;

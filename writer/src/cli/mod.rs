@@ -4,6 +4,7 @@ mod audit;
 mod completions;
 mod doctor;
 mod escalation;
+mod evidence;
 pub mod exit;
 mod explain;
 mod failures;
@@ -136,6 +137,9 @@ enum Command {
     /// Check, read and pack the audit log
     #[command(subcommand)]
     Audit(audit::Command),
+    /// Put a run's evidence into one file to hand on
+    #[command(subcommand)]
+    Evidence(evidence::Command),
     /// Check evidence: a run's name, or files and folders, each told by its content
     Verify(verify::Args),
     /// Say what a check or a fault means, and what to do
@@ -213,6 +217,7 @@ fn run(cli: &Cli) -> Result<Exit, Failure> {
         Command::Escalation(command) => escalation::run(&cli.global, command),
         Command::Keys(command) => keys::run(&cli.global, command),
         Command::Audit(command) => audit::run(&cli.global, command),
+        Command::Evidence(command) => evidence::run(&cli.global, command),
         Command::Verify(args) => verify::run(&cli.global, args),
         Command::Explain(args) => explain::run(&cli.global, args),
         Command::Status => status::run(&cli.global),

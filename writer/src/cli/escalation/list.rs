@@ -10,10 +10,9 @@ use super::super::exit::{Exit, Failure};
 use super::super::out::{self, Form, escape};
 use super::super::table::lay_out;
 use super::{SignerArgs, read};
-use crate::durable;
 use crate::master::KeyFile;
 use crate::project::Project;
-use crate::receipt::Gathered;
+use crate::receipt::{Gathered, ids};
 
 pub(super) fn run(global: &Global, project: &Project, signer: &SignerArgs) -> Result<Exit, Failure> {
     let trust = signer.trust()?;
@@ -57,27 +56,6 @@ pub(super) fn run(global: &Global, project: &Project, signer: &SignerArgs) -> Re
     };
     super::super::put(&text)?;
     Ok(Exit::Done)
-}
-
-/// The receipts that have a file, by name; other files are none.
-pub(in crate::cli) fn ids(project: &Project) -> Result<Vec<ReceiptId>, Failure> {
-    let folder = project.receipts();
-    durable::refuse_links(project.root(), &folder)?;
-    if !folder.is_dir() {
-        return Ok(Vec::new());
-    }
-    let failed = |source| Failure::from(durable::Error::new("can't list", &folder, source));
-    let mut ids = Vec::new();
-    for entry in std::fs::read_dir(&folder).map_err(failed)? {
-        let entry = entry.map_err(failed)?;
-        let name = entry.file_name();
-        let id = name.to_str().and_then(|name| ReceiptId::parse(name.strip_suffix(".json")?));
-        if entry.file_type().map_err(failed)?.is_file() {
-            ids.extend(id);
-        }
-    }
-    ids.sort_unstable();
-    Ok(ids)
 }
 
 pub(super) fn when(binding: &Binding) -> String {
