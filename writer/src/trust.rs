@@ -169,13 +169,9 @@ impl NewEntry {
     /// Whether an entry that is there says the same.
     #[must_use]
     pub fn states(&self, entry: &TrustEntry) -> bool {
-        let key = match &entry.key {
-            Pin::Key(key) => key.fingerprint(),
-            Pin::Fingerprint(fingerprint) => *fingerprint,
-        };
         let seconds = |time: &Option<String>| time.as_deref().and_then(time_of);
         entry.name == self.name
-            && key == self.key
+            && entry.key.fingerprint() == self.key
             && entry.valid_from == seconds(&self.valid_from)
             && entry.valid_until == seconds(&self.valid_until)
             && entry.revoked == self.revoked
