@@ -424,3 +424,15 @@ fn the_first_digits_of_an_id_are_enough_where_they_name_one_receipt() {
         home.fails(64, &["32 lowercase hex"], ["escalation", "show", wrong]);
     }
 }
+
+#[test]
+fn what_is_empty_is_shown_as_such_and_an_unknown_end_with_its_mend() {
+    let home = Home::signing();
+    events(&home, 1);
+    home.ok(EMIT);
+    let shown = home.ok(["escalation", "show", &home.receipts()[0]]).out;
+    let session = shown.lines().find(|line| line.starts_with("session_id")).unwrap();
+    assert_eq!(session.split_whitespace().collect::<Vec<_>>(), ["session_id", "-"]);
+    let text = home.ok(["journal", "verify", "r"]).out;
+    assert!(text.contains("cut off at the end: give --expected-head where it is known"), "{text}");
+}

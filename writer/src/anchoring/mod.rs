@@ -19,7 +19,7 @@ use waybill_verifier::hash::Digest;
 use waybill_verifier::id::RunId;
 use waybill_verifier::json::{self, Value};
 use waybill_verifier::ledger::{LedgerRows, Row, State};
-use waybill_verifier::report::{Report, Verdict};
+use waybill_verifier::report::{Report, Verdict, counted};
 
 use crate::audit;
 use crate::durable::{self, open_regular};
@@ -128,11 +128,19 @@ impl fmt::Display for Error {
             }
             Error::Behind { run, remote, local, anchored } => {
                 let at = from(remote);
-                write!(f, "the anchor of run {run}{at} has {anchored} entries, the ledger here has {local}")
+                write!(
+                    f,
+                    "the anchor of run {run}{at} has {}, the ledger here has {local}",
+                    counted(*anchored, "entry")
+                )
             }
             Error::Ahead { run, remote, local, anchored } => {
                 let at = from(remote);
-                write!(f, "the ledger of run {run} here has {local} entries, the anchor{at} has {anchored}")
+                write!(
+                    f,
+                    "the ledger of run {run} here has {}, the anchor{at} has {anchored}",
+                    counted(*local, "entry")
+                )
             }
             Error::Diverged { run, entry, local, anchored, .. } => write!(
                 f,

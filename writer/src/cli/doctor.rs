@@ -7,6 +7,7 @@ use std::process::Command;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use waybill_verifier::json::{self, Object, Value};
+use waybill_verifier::report::counted;
 
 use super::Global;
 use super::exit::{Exit, Failure};
@@ -174,9 +175,9 @@ fn keys(project: &Project) -> Vec<Finding> {
     let signer = identity::private(project)
         .map(|key| key.map(|key| format!("receipts are signed by {}", key.public().fingerprint())));
     findings.extend(found("identity", signer));
-    let trust = TrustFile::of_environment()
-        .entries()
-        .map(|entries| entries.map(|entries| format!("your trust file has {} entries", entries.len())));
+    let trust = TrustFile::of_environment().entries().map(|entries| {
+        entries.map(|entries| format!("your trust file has {}", counted(entries.len(), "entry")))
+    });
     findings.extend(found("trust", trust));
     findings
 }

@@ -293,6 +293,7 @@ fn show(global: &Global, project: &Project, id: &ReceiptId) -> Result<Exit, Fail
                 let name = name.as_str().unwrap_or_default();
                 let shown = match value {
                     Value::Null => String::from("-"),
+                    Value::String(text) if text.as_wtf8().is_empty() => String::from("-"),
                     Value::String(text) => escape(&String::from_utf8_lossy(text.as_wtf8())),
                     other => String::from_utf8_lossy(&json::ascii(other)).into_owned(),
                 };

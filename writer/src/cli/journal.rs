@@ -162,13 +162,7 @@ pub(super) fn open(
     let waiting = |holder: &str| out::say(&format!("waiting for the journal of run {run}, held by {holder}"));
     let journal = Journal::open(project, run, profile, options.wait(), visitor, waiting)?;
     if let Some(torn) = journal.set_aside() {
-        out::say(&format!(
-            "event {} was being written when a crash came, and was never acknowledged: its {} bytes were \
-             set aside as {}",
-            torn.entry,
-            torn.length,
-            torn.path.display()
-        ));
+        recording::say_set_aside("event", torn);
     }
     Ok(journal)
 }
@@ -234,8 +228,7 @@ fn record_lines(
         })
     })?;
     if refused > 0 {
-        let message = format!("{refused} lines were refused and not recorded; see their answers");
-        return Err(Failure::usage(message));
+        return Err(recording::refused(refused));
     }
     Ok(Exit::Done)
 }

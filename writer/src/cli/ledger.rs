@@ -13,6 +13,7 @@ use waybill_verifier::chain::LastLine;
 use waybill_verifier::id::{Kind, RunId, TaskId};
 use waybill_verifier::json::{self, Object, Value};
 use waybill_verifier::ledger::{LedgerRows, Row, State, TaskState};
+use waybill_verifier::report::counted;
 
 use super::exit::{Exit, Failure};
 use super::out::{self, Form, escape};
@@ -329,7 +330,7 @@ fn state_text(run: &RunId, state: &State) -> String {
         times => format!(", resumed {times} times"),
     };
     let mut text =
-        format!("run {run}: {standing}, {} entries{resumed}\nhead {}\n", state.entries, state.head);
+        format!("run {run}: {standing}, {}{resumed}\nhead {}\n", counted(state.entries, "entry"), state.head);
     let mut rows = vec![["task", "state", "attempts", "last entry"].map(String::from).to_vec()];
     for order in [
         TaskState::Started,
@@ -389,9 +390,9 @@ fn repair(
         }
         Form::Text => {
             let text = format!(
-                "{} entries kept; {} bytes from line {from_line} on are now in {}\nrecorded as entry {} ({})\n",
-                repaired.entries,
-                repaired.length,
+                "{} kept; {} from line {from_line} on are now in {}\nrecorded as entry {} ({})\n",
+                counted(repaired.entries, "entry"),
+                counted(repaired.length, "byte"),
                 repaired.aside.display(),
                 repaired.entry.seq,
                 repaired.entry.entry_hash

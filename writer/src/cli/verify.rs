@@ -13,7 +13,7 @@ use waybill_verifier::evidence::{self, Kind};
 use waybill_verifier::hash::Digest;
 use waybill_verifier::id::RunId;
 use waybill_verifier::ledger::{self, Expect, LedgerRows, Row};
-use waybill_verifier::report::{Check, Report, Requirement, Status, Verdict};
+use waybill_verifier::report::{Check, Report, Requirement, Status, Verdict, counted};
 use waybill_verifier::step::{self, StepRows};
 
 use super::Global;
@@ -343,10 +343,6 @@ fn stamps(subject: &Subject) -> Result<Vec<Stamp>, Failure> {
     Ok(stamps)
 }
 
-fn counted(entries: usize) -> String {
-    if entries == 1 { String::from("1 entry") } else { format!("{entries} entries") }
-}
-
 fn comparison((first, second): (&str, &str), run: &str, comparison: Comparison) -> (Check, Verdict) {
     const ID: &str = "ledger.compare";
     let (status, verdict, sentence) = match comparison {
@@ -358,12 +354,12 @@ fn comparison((first, second): (&str, &str), run: &str, comparison: Comparison) 
         Comparison::LocalAhead(more) => (
             Status::Pass,
             Verdict::Verified,
-            format!("{first} goes on from {second}, by {}, as run {run}", counted(more)),
+            format!("{first} goes on from {second}, by {}, as run {run}", counted(more, "entry")),
         ),
         Comparison::RemoteAhead(more) => (
             Status::Pass,
             Verdict::Verified,
-            format!("{second} goes on from {first}, by {}, as run {run}", counted(more)),
+            format!("{second} goes on from {first}, by {}, as run {run}", counted(more, "entry")),
         ),
         Comparison::Diverged { entry, local, remote } => (
             Status::Fail,

@@ -8,7 +8,7 @@ use waybill_verifier::hash::Digest;
 use waybill_verifier::id::RunId;
 use waybill_verifier::json::{self, Object, Value};
 use waybill_verifier::ledger::Row;
-use waybill_verifier::report::{Check, Report, Status, Verdict, Voucher};
+use waybill_verifier::report::{Check, Report, Status, Verdict, Voucher, counted};
 
 use super::super::Global;
 use super::super::exit::{Exit, Failure};
@@ -108,8 +108,12 @@ pub(super) fn anchor(global: &Global, run: &RunId) -> Result<Exit, Failure> {
     }
     let verb = if made.moved { "anchored" } else { "anchored already" };
     let text = format!(
-        "{verb}: run {run}, {} entries, head {}\ncommit {} (tree {}), {} blobs written",
-        made.entries, made.head, made.commit, made.tree, made.blobs_written
+        "{verb}: run {run}, {}, head {}\ncommit {} (tree {}), {} written",
+        counted(made.entries, "entry"),
+        made.head,
+        made.commit,
+        made.tree,
+        counted(made.blobs_written, "blob")
     );
     tell(
         global,
@@ -138,7 +142,7 @@ pub(super) fn fetch(global: &Global, run: &RunId, remote: &str) -> Result<Exit, 
         Materialized::FastForwarded(_) => "fast-forwarded",
     };
     let state = &fetched.anchor.chain.state;
-    let text = format!("{action}: run {run}, {} entries, head {}", state.entries, state.head);
+    let text = format!("{action}: run {run}, {}, head {}", counted(state.entries, "entry"), state.head);
     tell(
         global,
         &text,
@@ -306,6 +310,7 @@ fn held_against(
 ) -> Held {
     let head = |stamps: &[Stamp]| stamps.last().map_or(Digest::ZERO, |stamp| stamp.entry_hash);
     let count = theirs.len();
+    let entries = counted(count, "entry");
     let pass = |sentence: String| (Check::new(id, Status::Pass, sentence), None, voucher);
     let fail = |sentence: String, fault, verdict| {
         let mut check = Check::new(id, Status::Fail, sentence);
@@ -313,12 +318,13 @@ fn held_against(
         (check, Some(verdict), Voucher::None)
     };
     match compare(ours, theirs) {
-        Comparison::Identical => pass(format!("{whose} holds the same {count} entries")),
-        Comparison::LocalAhead(more) => {
-            pass(format!("{whose} holds the first {count} entries of {what}; {more} more are not there yet"))
-        }
+        Comparison::Identical => pass(format!("{whose} holds the same {entries}")),
+        Comparison::LocalAhead(more) => pass(format!(
+            "{whose} holds {entries}, the first of {what}; not there yet: {}",
+            counted(more, "entry")
+        )),
         Comparison::RemoteAhead(more) => fail(
-            format!("{whose} holds {count} entries, {more} more than {what}: its end is missing here"),
+            format!("{whose} holds {entries}, {more} more than {what}: its end is missing here"),
             None,
             Verdict::Failed,
         ),
@@ -464,7 +470,7 @@ fn fork_text(run: &RunId, fork: &Fork) -> String {
             format!("run {run}: the same hashes, but `ts` or `redactions` differ from entry {entry} on\n")
         }
     };
-    text.push_str(&format!("{} entries in common\n", fork.common));
+    text.push_str(&format!("{} in common\n", counted(fork.common, "entry")));
     let shown = fork.local.len().max(fork.anchored.len());
     if shown == 0 {
         return text;
@@ -481,7 +487,7 @@ fn fork_text(run: &RunId, fork: &Fork) -> String {
         line(&side_text(fork.local.get(index)), &side_text(fork.anchored.get(index)));
     }
     if shown > 200 {
-        text.push_str(&format!("… and {} more lines; --json has all\n", shown - 200));
+        text.push_str(&format!("… and {}; --json has all\n", counted(shown - 200, "more line")));
     }
     text
 }

@@ -2,6 +2,7 @@
 
 use waybill_verifier::id::RunId;
 use waybill_verifier::json::{self, Object, Value};
+use waybill_verifier::report::counted;
 
 use super::super::Global;
 use super::super::exit::{Exit, Failure};
@@ -108,12 +109,15 @@ fn text(run: &RunId, projection: &Projection, done: &Done) -> String {
         Materialized::Unchanged => {}
         Materialized::Created => {
             text.push_str(&format!(
-                "the ledger {would}made from the anchor: {} entries\n",
-                projection.state.entries
+                "the ledger {would}made from the anchor: {}\n",
+                counted(projection.state.entries, "entry")
             ));
         }
         Materialized::FastForwarded(more) => {
-            text.push_str(&format!("the ledger {would}brought {more} entries further by the anchor\n"));
+            text.push_str(&format!(
+                "the ledger {would}brought {} further by the anchor\n",
+                counted(more, "entry")
+            ));
         }
     }
     let tasks: Vec<&str> = projection.state.frontier().collect();
