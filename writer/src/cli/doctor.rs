@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use waybill_verifier::json::{self, Object, Value};
+use waybill_verifier::json::{Object, Value};
 use waybill_verifier::report::counted;
 
 use super::Global;
@@ -59,10 +59,7 @@ pub(super) fn run(global: &Global) -> Result<Exit, Failure> {
                     ("sentence", Value::from(finding.sentence.as_str())),
                 ]))
             });
-            let document = Object::of([("findings", Value::from(list.collect::<Vec<_>>()))]);
-            let mut text = json::ascii_indented(&Value::from(document));
-            text.push(b'\n');
-            super::put(&text)?;
+            super::put_document(Object::of([("findings", Value::from(list.collect::<Vec<_>>()))]))?;
         }
         Form::Text | Form::Quiet => {
             let shown = |finding: &&Finding| global.form() == Form::Text || finding.standing == Standing::Ill;

@@ -9,7 +9,7 @@ use std::str::FromStr;
 use clap::Subcommand;
 use waybill_verifier::id::RunId;
 use waybill_verifier::json::{self, Object, Value};
-use waybill_verifier::receipt::{Binding, File, ReceiptId, StallReason, Trust};
+use waybill_verifier::receipt::{File, ReceiptId, StallReason, Trust};
 use waybill_verifier::spine::prefixed;
 
 use super::Global;
@@ -245,34 +245,25 @@ fn emit(global: &Global, project: &Project, args: &EmitArgs) -> Result<Exit, Fai
     for path in &emitted.set_aside {
         out::say(&format!("a row that was never acknowledged was set aside as {}", path.display()));
     }
-    let text = match global.form() {
-        Form::Quiet => Vec::new(),
-        Form::Json => line(projection(&emitted.binding, &emitted.id, &emitted.entry_hash)),
+    match global.form() {
+        Form::Quiet => {}
+        Form::Json => {
+            super::put_document(emitted.binding.projection(&emitted.id, &emitted.entry_hash))?;
+        }
         Form::Text => {
             let word = if emitted.there { "is there already" } else { "written" };
             let binding = &emitted.binding;
-            format!(
+            let text = format!(
                 "receipt {} {word}: {}, {}\n{}\n",
                 emitted.id,
                 binding.stall_reason,
                 binding.recommended_action,
                 emitted.path.display()
-            )
-            .into_bytes()
+            );
+            super::put(text.as_bytes())?;
         }
-    };
-    super::put(&text)?;
+    }
     Ok(Exit::Done)
-}
-
-fn projection(binding: &Binding, id: &ReceiptId, entry_hash: &str) -> Value {
-    Value::from(binding.projection(id, entry_hash))
-}
-
-fn line(value: Value) -> Vec<u8> {
-    let mut text = json::ascii_indented(&value);
-    text.push(b'\n');
-    text
 }
 
 fn show(global: &Global, project: &Project, id: &ReceiptId) -> Result<Exit, Failure> {
@@ -283,9 +274,9 @@ fn show(global: &Global, project: &Project, id: &ReceiptId) -> Result<Exit, Fail
         return Err(Failure { exit: Exit::Failed, message });
     };
     let entry = file.entry_hash.as_ref().map(prefixed).unwrap_or_default();
-    let text = match global.form() {
-        Form::Quiet => Vec::new(),
-        Form::Json => line(projection(binding, &own, &entry)),
+    match global.form() {
+        Form::Quiet => {}
+        Form::Json => super::put_document(binding.projection(&own, &entry))?,
         Form::Text => {
             let document: Object = binding.projection(&own, &entry);
             let mut text = String::new();
@@ -299,10 +290,9 @@ fn show(global: &Global, project: &Project, id: &ReceiptId) -> Result<Exit, Fail
                 };
                 text.push_str(&format!("{name:<22}  {shown}\n"));
             }
-            text.into_bytes()
+            super::put(text.as_bytes())?;
         }
-    };
-    super::put(&text)?;
+    }
     if !file.faults.is_empty() || own != *id {
         out::say(&format!("what is shown does not hold: see 'waybill escalation verify {id}'"));
     }

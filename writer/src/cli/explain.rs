@@ -4,7 +4,7 @@ use super::Global;
 use super::exit::{Exit, Failure};
 use super::out;
 use super::out::Form;
-use waybill_verifier::json::{self, Object, Value};
+use waybill_verifier::json::{Object, Value};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -332,9 +332,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<Exit, Failure> {
                 ("does_not_mean", Value::from(entry.does_not_mean)),
                 ("to_do", Value::from(entry.todo)),
             ]);
-            let mut text = json::ascii_indented(&Value::from(document));
-            text.push(b'\n');
-            super::put(&text)?;
+            super::put_document(document)?;
         }
         Form::Text | Form::Quiet => {
             let width = out::width();

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use clap::Subcommand;
-use waybill_verifier::json::{self, Object, Value};
+use waybill_verifier::json::{Object, Value};
 use waybill_verifier::key::{Fingerprint, PublicKey};
 use waybill_verifier::receipt::{Pin, TrustEntry};
 
@@ -158,23 +158,16 @@ fn show(global: &Global, project: &Project) -> Result<Exit, Failure> {
 }
 
 fn put_key(global: &Global, what: &str, key: &PublicKey) -> Result<Exit, Failure> {
-    let text = match global.form() {
-        Form::Quiet => Vec::new(),
-        Form::Text => format!("{what}{}", key.to_pem()).into_bytes(),
-        Form::Json => document(Object::of([
+    match global.form() {
+        Form::Quiet => {}
+        Form::Text => super::put(format!("{what}{}", key.to_pem()).as_bytes())?,
+        Form::Json => super::put_document(Object::of([
             ("fingerprint", Value::from(key.fingerprint().to_string())),
             ("install_rev", Value::from(key.fingerprint().install_rev())),
             ("public_key_pem", Value::from(key.to_pem())),
-        ])),
-    };
-    super::put(&text)?;
+        ]))?,
+    }
     Ok(Exit::Done)
-}
-
-fn document(object: Object) -> Vec<u8> {
-    let mut text = json::ascii_indented(&Value::from(object));
-    text.push(b'\n');
-    text
 }
 
 /// Keeps the private key out of this clone's commits; the folder's own `.gitignore` does so in
@@ -208,18 +201,18 @@ fn exclude(project: &Project) {
 
 fn add(global: &Global, entry: &NewEntry, done: &str) -> Result<Exit, Failure> {
     let path = TrustFile::of_environment().add(entry)?;
-    let text = match global.form() {
-        Form::Quiet => Vec::new(),
+    match global.form() {
+        Form::Quiet => {}
         Form::Text => {
-            format!("{done} {} ({}) in {}\n", escape(&entry.name), entry.key, path.display()).into_bytes()
+            let (name, path) = (escape(&entry.name), path.display());
+            super::put(format!("{done} {name} ({}) in {path}\n", entry.key).as_bytes())?;
         }
-        Form::Json => document(Object::of([
+        Form::Json => super::put_document(Object::of([
             ("name", Value::from(entry.name.as_str())),
             ("fingerprint", Value::from(entry.key.to_string())),
             ("revoked", Value::from(entry.revoked)),
-        ])),
-    };
-    super::put(&text)?;
+        ]))?,
+    }
     Ok(Exit::Done)
 }
 
@@ -290,8 +283,8 @@ fn list(global: &Global) -> Result<Exit, Failure> {
     };
     let revoked =
         |key: Fingerprint| entries.iter().any(|entry| entry.revoked && entry.key.fingerprint() == key);
-    let text = match global.form() {
-        Form::Quiet => Vec::new(),
+    match global.form() {
+        Form::Quiet => {}
         Form::Json => {
             let signers = entries.iter().map(|entry| {
                 Value::from(Object::of([
@@ -302,10 +295,10 @@ fn list(global: &Global) -> Result<Exit, Failure> {
                     ("revoked", Value::from(revoked(entry.key.fingerprint()))),
                 ]))
             });
-            document(Object::of([("signers", Value::from(signers.collect::<Vec<_>>()))]))
+            super::put_document(Object::of([("signers", Value::from(signers.collect::<Vec<_>>()))]))?;
         }
         Form::Text if entries.is_empty() => {
-            b"you trust nobody yet: 'waybill keys trust' adds a signer\n".to_vec()
+            super::put(b"you trust nobody yet: 'waybill keys trust' adds a signer\n")?;
         }
         Form::Text => {
             let mut rows = vec![["name", "standing", "from", "until", "key"].map(String::from).to_vec()];
@@ -320,9 +313,8 @@ fn list(global: &Global) -> Result<Exit, Failure> {
                 ]);
             }
             // Fingerprints are there to be compared: never cut.
-            lay_out(&rows, usize::MAX).into_bytes()
+            super::put(lay_out(&rows, usize::MAX).as_bytes())?;
         }
-    };
-    super::put(&text)?;
+    }
     Ok(Exit::Done)
 }

@@ -308,11 +308,7 @@ fn state(global: &Global, run: &RunId) -> Result<Exit, Failure> {
     let state = replay(global, run)?;
     match global.form() {
         Form::Quiet => {}
-        Form::Json => {
-            let mut text = json::ascii_indented(&state.document(run.as_str()));
-            text.push(b'\n');
-            super::put(&text)?;
-        }
+        Form::Json => super::put_document(state.document(run.as_str()))?,
         Form::Text => super::put(state_text(run, &state).as_bytes())?,
     }
     Ok(Exit::Done)

@@ -410,11 +410,7 @@ pub(super) fn diff(
     }
     let fork = anchoring::diff(&project, &other, run)?;
     match global.form() {
-        Form::Json => {
-            let mut text = json::ascii_indented(&fork_document(run, &fork));
-            text.push(b'\n');
-            super::super::put(&text)?;
-        }
+        Form::Json => super::super::put_document(fork_document(run, &fork))?,
         Form::Text => super::super::put(fork_text(run, &fork).as_bytes())?,
         Form::Quiet => {}
     }

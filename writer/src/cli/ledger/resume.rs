@@ -1,7 +1,7 @@
 //! `waybill ledger resume`: records and signals; it starts no process.
 
 use waybill_verifier::id::RunId;
-use waybill_verifier::json::{self, Object, Value};
+use waybill_verifier::json::{Object, Value};
 use waybill_verifier::report::counted;
 
 use super::super::Global;
@@ -51,11 +51,7 @@ enum Done {
 fn show(global: &Global, run: &RunId, projection: &Projection, done: &Done) -> Result<Exit, Failure> {
     match global.form() {
         Form::Quiet => {}
-        Form::Json => {
-            let mut text = json::ascii_indented(&document(run, projection, done));
-            text.push(b'\n');
-            super::super::put(&text)?;
-        }
+        Form::Json => super::super::put_document(document(run, projection, done))?,
         Form::Text => super::super::put(text(run, projection, done).as_bytes())?,
     }
     for signal in &projection.signals {
