@@ -214,7 +214,7 @@ fn record_lines(
                 match journal.append(&name, &fields, crate::clock::seconds(), options.durability.sync()) {
                     Ok(recorded) => Ok(recorded),
                     Err(journal::Error::Draft(error)) => Err(error.to_string()),
-                    Err(error @ journal::Error::TooLong { .. }) => Err(error.to_string()),
+                    Err(error @ journal::Error::TooLong(_)) => Err(error.to_string()),
                     Err(error) => return Err(error.into()),
                 }
             }
