@@ -15,6 +15,7 @@ use waybill_verifier::evidence::tar;
 use waybill_verifier::hash::{Digest, Hasher};
 use waybill_verifier::id::RunId;
 use waybill_verifier::receipt::{self as receipt_format, ReceiptId};
+use waybill_verifier::spine;
 
 use crate::anchoring;
 use crate::audit;
@@ -177,7 +178,9 @@ impl Evidence {
     /// Takes a receipt along, and what all receipts need.
     fn receipt(&mut self, project: &Project, id: &ReceiptId, known: &mut Known) -> Result<(), Error> {
         self.take(project, &id.path(), false)?;
+        let file = receipt_format::File::read(&read_file(&project.root().join(id.path()))?);
         known.receipts.push(id.to_string());
+        known.receipts.extend(file.entry_hash.as_ref().map(spine::prefixed));
         let spine = ".sdd/lineage/escalations/spine.jsonl";
         if !self.files.contains_key(spine) {
             durable::refuse_links(project.root(), &project.receipt_spine())?;

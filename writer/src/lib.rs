@@ -13,6 +13,7 @@ pub mod journal;
 pub mod lock;
 pub mod log;
 pub mod master;
+pub mod owner;
 pub mod project;
 pub mod read;
 pub mod receipt;

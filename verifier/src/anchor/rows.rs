@@ -13,6 +13,7 @@ use crate::hash::Digest;
 use crate::id::RunId;
 use crate::json;
 use crate::ledger::{LedgerRows, Row};
+use crate::report::counted;
 
 /// Where the rows stand at the end of a chunk.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -147,7 +148,7 @@ impl<F: FnMut(&Row<'_>, Place)> ChunkWalk<F> {
     fn wrong_size(&mut self, expected: &str) {
         if self.chunk_size.is_none() && !self.starts.is_empty() {
             let name = chunk_name(self.first_chunk + self.starts.len() - 1);
-            let sentence = format!("{name} has {} rows, {expected}", self.lines);
+            let sentence = format!("{name} has {}, {expected}", counted(self.lines, "row"));
             self.chunk_size = Some(Finding::fault(FaultKind::ChunkSize, sentence).at(&name, None));
         }
     }

@@ -47,6 +47,8 @@ pub struct Session {
     pub(super) key: Option<MasterKey>,
     pub(super) files: BTreeMap<String, Content>,
     pub(super) archives: Vec<Archive>,
+    /// The sizes and hashes of a folder's files: an unpacked archive has a manifest of them.
+    pub(super) seals: BTreeMap<String, Seal>,
     /// Why a file was not taken.
     pub(super) refused: Vec<(String, String)>,
     under_way: Option<Incoming>,
@@ -81,6 +83,7 @@ impl Session {
             key: None,
             files: BTreeMap::new(),
             archives: Vec::new(),
+            seals: BTreeMap::new(),
             refused: Vec::new(),
             under_way: None,
             room: Room(MAX_HELD),
@@ -98,7 +101,7 @@ impl Session {
     pub fn open(&mut self, path: &str) {
         self.close(LastLine::Settled);
         match self.takes(path) {
-            Ok(()) => self.under_way = Some(Incoming::new(path, self.wanted(false))),
+            Ok(()) => self.under_way = Some(Incoming::new(path, self.wanted(self.options.folder))),
             Err(why) => self.refused.push((path.to_string(), why)),
         }
     }
@@ -121,7 +124,7 @@ impl Session {
     pub fn close(&mut self, last_line: LastLine) {
         let Some(file) = self.under_way.take() else { return };
         let path = file.path.clone();
-        let (content, _, start) = file.finish(last_line, &mut self.room);
+        let (content, seal, start) = file.finish(last_line, &mut self.room);
         if let Some(start) = start {
             let archive = self.archive_at(&path);
             self.archives.push(archive);
@@ -132,6 +135,9 @@ impl Session {
                 archive.fault = archive.untar.finish().err();
             }
             archive.member = None;
+        }
+        if self.options.folder {
+            self.seals.insert(path.clone(), seal);
         }
         self.files.insert(path, content);
     }

@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
-use waybill_verifier::json::{self, Object, Value};
+use waybill_verifier::json::{self, Value};
 
 use crate::project::Project;
 use exit::{Exit, Failure};
@@ -233,9 +233,9 @@ fn put(bytes: &[u8]) -> Result<(), Failure> {
     })
 }
 
-/// Prints an object as indented JSON, ASCII only, with a final newline.
-fn put_document(object: Object) -> Result<(), Failure> {
-    let mut text = json::ascii_indented(&Value::from(object));
+/// Prints a value as indented JSON, ASCII only, with a final newline.
+fn put_document(value: impl Into<Value>) -> Result<(), Failure> {
+    let mut text = json::ascii_indented(&value.into());
     text.push(b'\n');
     put(&text)
 }

@@ -152,8 +152,8 @@ impl Subject {
 
     fn last_line(&self) -> LastLine {
         match &self.lock {
-            Some(lock) if Lock::is_held(lock) => LastLine::InFlight,
-            _ => LastLine::Settled,
+            Some(lock) => Lock::last_line(lock),
+            None => LastLine::Settled,
         }
     }
 

@@ -5,6 +5,7 @@
 //! every object again.
 
 pub mod network;
+mod quarantine;
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;

@@ -28,17 +28,19 @@ pub(super) fn run(global: &Global, project: &Project, signer: &SignerArgs) -> Re
     found.sort_by_key(|(id, binding, _)| (binding.as_ref().map(|binding| binding.timestamp), *id));
     let exists = |id: &str| ids.iter().any(|there| there.as_str() == id);
     let gone = gathered.spine.as_ref().map(|spine| spine.index.receipts_gone(exists)).unwrap_or_default();
-    let text = match global.form() {
-        Form::Quiet => Vec::new(),
+    match global.form() {
+        Form::Quiet => {}
         Form::Json => {
             let receipts = found.iter().map(|(id, binding, report)| document(id, binding.as_ref(), report));
             let gone = gone.iter().map(|id| Value::from(id.as_str()));
-            super::line(Value::from(Object::of([
+            super::super::put_document(Object::of([
                 ("receipts", Value::from(receipts.collect::<Vec<_>>())),
                 ("gone", Value::from(gone.collect::<Vec<_>>())),
-            ])))
+            ]))?;
         }
-        Form::Text if found.is_empty() && gone.is_empty() => b"no receipts are here\n".to_vec(),
+        Form::Text if found.is_empty() && gone.is_empty() => {
+            super::super::put(b"no receipts are here\n")?;
+        }
         Form::Text => {
             let mut rows = vec![
                 ["when", "run", "worker", "reason", "action", "verdict", "id"].map(String::from).to_vec(),
@@ -51,10 +53,9 @@ pub(super) fn run(global: &Global, project: &Project, signer: &SignerArgs) -> Re
             for id in &gone {
                 text.push_str(&format!("{id} is in the spine, and its file is gone\n"));
             }
-            text.into_bytes()
+            super::super::put(text.as_bytes())?;
         }
-    };
-    super::super::put(&text)?;
+    }
     Ok(Exit::Done)
 }
 

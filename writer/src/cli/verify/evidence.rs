@@ -7,7 +7,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use waybill_verifier::chain::LastLine;
-use waybill_verifier::evidence::{MAX_FILES, Options, Session, is_evidence};
+use waybill_verifier::evidence::{MAX_FILES, Options, Session, is_evidence, manifest};
 use waybill_verifier::report::Report;
 
 use super::super::exit::Failure;
@@ -132,7 +132,8 @@ impl Given {
         let (folder, root) = match is_project {
             true if root.is_empty() => (folder.to_owned(), String::from(".sdd/")),
             true => (folder.to_owned(), root.to_owned()),
-            false if inner.symlink_metadata().is_ok_and(|found| found.is_dir()) => {
+            // Of a project only its evidence; of an unpacked archive everything.
+            false if is_folder(&inner) && !folder.join(manifest::NAME).is_file() => {
                 (inner, format!("{root}.sdd/"))
             }
             false => (folder.to_owned(), root.to_owned()),
@@ -162,6 +163,10 @@ impl Given {
         }
         Ok(())
     }
+}
+
+fn is_folder(path: &Path) -> bool {
+    path.symlink_metadata().is_ok_and(|found| found.is_dir())
 }
 
 fn is_hidden(name: &OsStr) -> bool {
