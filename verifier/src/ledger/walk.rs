@@ -5,7 +5,8 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use super::row::{self, Row, Slices, is_hex, shown};
+use super::row::{self, Row, is_hex, shown};
+use super::slices::Slices;
 use crate::chain::{FaultKind, Join, Line, Place, Rows, read_object, shifted};
 use crate::hash::{Digest, GENESIS, HEX_LEN};
 use crate::id::RunId;
