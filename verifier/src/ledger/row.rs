@@ -12,8 +12,8 @@
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+use core::ops::Range;
 
-use super::slices::Slices;
 use crate::chain::FaultKind;
 use crate::hash::{Digest, HEX_LEN, Hasher};
 use crate::id::{is_kind, is_task_id};
@@ -76,7 +76,21 @@ pub(super) fn hash_covered(first: &[u8], second: &[u8]) -> Digest {
 #[derive(Clone, Debug)]
 pub struct RowText {
     text: Vec<u8>,
-    payload_end: usize,
+    places: Places,
+}
+
+/// Where the parts stand in a row's text.
+#[derive(Clone, Debug)]
+struct Places {
+    entry_hash: Range<usize>,
+    kind: Range<usize>,
+    payload: Range<usize>,
+    prev_hash: Range<usize>,
+    redactions: Range<usize>,
+    seq: Range<usize>,
+    task_id: Range<usize>,
+    ts: Range<usize>,
+    covered: (Range<usize>, Range<usize>),
 }
 
 impl RowText {
@@ -117,13 +131,24 @@ impl RowText {
     }
 
     /// The row by its parts.
-    ///
-    /// # Panics
-    ///
-    /// Never: the text was built in the form that is split here.
     #[must_use]
     pub fn row(&self) -> Row<'_> {
-        Slices::split(&self.text, |_, _| Some(self.payload_end)).expect("built in canonical form").row()
+        // All of it is ASCII: it was encoded so.
+        let text = core::str::from_utf8(&self.text).unwrap_or_default();
+        let part = |place: &Range<usize>| text.get(place.clone()).unwrap_or_default();
+        let places = &self.places;
+        Row {
+            text,
+            entry_hash: part(&places.entry_hash),
+            kind: part(&places.kind),
+            payload: part(&places.payload),
+            prev_hash: part(&places.prev_hash),
+            redactions: part(&places.redactions),
+            seq: part(&places.seq),
+            task_id: part(&places.task_id),
+            ts: part(&places.ts),
+            covered: (part(&places.covered.0), part(&places.covered.1)),
+        }
     }
 }
 
@@ -142,25 +167,24 @@ struct Parts {
 impl Parts {
     fn text(&self) -> RowText {
         let mut text = Vec::with_capacity(self.payload.len() + 360);
-        text.extend_from_slice(b"{\"entry_hash\":\"");
-        text.extend_from_slice(self.entry_hash.as_bytes());
-        text.extend_from_slice(b"\",\"kind\":\"");
-        text.extend_from_slice(self.kind.as_bytes());
-        text.extend_from_slice(b"\",\"payload\":");
-        text.extend_from_slice(&self.payload);
-        let payload_end = text.len();
-        text.extend_from_slice(b",\"prev_hash\":\"");
-        text.extend_from_slice(self.prev_hash.as_bytes());
-        text.extend_from_slice(b"\",\"redactions\":");
-        text.extend_from_slice(self.redactions.as_bytes());
-        text.extend_from_slice(b",\"schema_version\":1,\"seq\":");
-        text.extend_from_slice(self.seq.as_bytes());
-        text.extend_from_slice(b",\"task_id\":\"");
-        text.extend_from_slice(self.task_id.as_bytes());
-        text.extend_from_slice(b"\",\"ts\":");
-        text.extend_from_slice(&self.ts);
+        let mut push = |before: &[u8], part: &[u8]| {
+            text.extend_from_slice(before);
+            let from = text.len();
+            text.extend_from_slice(part);
+            from..text.len()
+        };
+        let entry_hash = push(b"{\"entry_hash\":\"", self.entry_hash.as_bytes());
+        let kind = push(b"\",\"kind\":\"", self.kind.as_bytes());
+        let payload = push(b"\",\"payload\":", &self.payload);
+        let prev_hash = push(b",\"prev_hash\":\"", self.prev_hash.as_bytes());
+        let redactions = push(b"\",\"redactions\":", self.redactions.as_bytes());
+        let seq = push(b",\"schema_version\":1,\"seq\":", self.seq.as_bytes());
+        let task_id = push(b",\"task_id\":\"", self.task_id.as_bytes());
+        let ts = push(b"\",\"ts\":", &self.ts);
         text.push(b'}');
-        RowText { text, payload_end }
+        let covered = (entry_hash.end + "\",".len()..prev_hash.end + 1, seq.end + ",".len()..task_id.end + 1);
+        let places = Places { entry_hash, kind, payload, prev_hash, redactions, seq, task_id, ts, covered };
+        RowText { text, places }
     }
 }
 
@@ -241,4 +265,26 @@ pub(crate) fn shown(value: &Value) -> String {
 
 pub(crate) fn is_hex(text: &[u8]) -> bool {
     text.len() == HEX_LEN && text.iter().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_whose_numbers_exceed_64_bits_is_split_into_its_parts() {
+        let long = "12345678901234567890123456789";
+        let text = format!(
+            "{{\"entry_hash\":\"{0}\",\"kind\":\"k\",\"payload\":{{\"a\":1}},\"prev_hash\":\"{0}\",\
+             \"redactions\":{long},\"schema_version\":1,\"seq\":{long},\"task_id\":\"t\",\"ts\":{long}}}",
+            "0".repeat(HEX_LEN)
+        );
+        let Ok(Value::Object(object)) = json::parse(text.as_bytes()) else { panic!("an object") };
+        let built = read(&object).expect("nothing limits these numbers");
+        let row = built.row();
+        assert_eq!((row.text, row.payload), (&*text, "{\"a\":1}"));
+        assert_eq!((row.redactions, row.seq, row.ts), (long, long, long));
+        let covered = format!("\"kind\":\"k\",\"payload\":{{\"a\":1}},\"prev_hash\":\"{}\"", row.prev_hash);
+        assert_eq!(row.preimage(), format!("{{{covered},\"task_id\":\"t\"}}"));
+    }
 }
