@@ -6,6 +6,7 @@
 use alloc::string::String;
 use core::fmt;
 
+use sha2::block_api::compress256;
 use sha2::{Digest as _, Sha256};
 
 /// How many hex digits a digest has.
@@ -122,6 +123,66 @@ impl fmt::Debug for Hasher {
     }
 }
 
+/// How many bytes SHA-256 takes at a time.
+pub(crate) const BLOCK_LEN: usize = 64;
+
+/// How long an ending for [`Blocks::finish`] may be, with its padding.
+pub(crate) const ENDING_LEN: usize = 3 * BLOCK_LEN;
+
+/// SHA-256 by whole blocks, for a message that is hashed while it is read for something else.
+///
+/// Each round waits for the one before; a processor does other work meanwhile, if it finds any
+/// among the next few hundred instructions.
+#[derive(Clone, Debug)]
+pub(crate) struct Blocks {
+    state: [u32; 8],
+    hashed: usize,
+}
+
+impl Blocks {
+    /// A hasher that has seen nothing. The words are those of FIPS 180-4 5.3.3.
+    pub(crate) fn new() -> Blocks {
+        let state = [
+            0x6a09_e667,
+            0xbb67_ae85,
+            0x3c6e_f372,
+            0xa54f_f53a,
+            0x510e_527f,
+            0x9b05_688c,
+            0x1f83_d9ab,
+            0x5be0_cd19,
+        ];
+        Blocks { state, hashed: 0 }
+    }
+
+    /// Takes the message's next blocks.
+    #[inline]
+    pub(crate) fn update(&mut self, blocks: &[[u8; BLOCK_LEN]]) {
+        compress256(&mut self.state, blocks);
+        self.hashed += blocks.len() * BLOCK_LEN;
+    }
+
+    /// The digest of the message that ends with the first `length` bytes of `ending`, behind which
+    /// are zeros.
+    ///
+    /// # Panics
+    ///
+    /// If nine bytes more do not fit there: a bit that is set, and the length.
+    #[inline]
+    pub(crate) fn finish(mut self, mut ending: [u8; ENDING_LEN], length: usize) -> Digest {
+        ending[length] = 0x80;
+        let end = (length + 9).next_multiple_of(BLOCK_LEN);
+        let bits = u64::try_from(self.hashed + length).unwrap_or(u64::MAX) * 8;
+        ending[end - 8..end].copy_from_slice(&bits.to_be_bytes());
+        self.update(ending[..end].as_chunks().0);
+        let mut digest = [0; 32];
+        for (bytes, word) in digest.as_chunks_mut().0.iter_mut().zip(self.state) {
+            *bytes = word.to_be_bytes();
+        }
+        Digest(digest)
+    }
+}
+
 pub(crate) fn nibble(digit: u8) -> Option<u8> {
     match digit {
         b'0'..=b'9' => Some(digit - b'0'),
@@ -137,6 +198,8 @@ pub(crate) fn digit(nibble: u8) -> u8 {
 
 #[cfg(test)]
 mod tests {
+    use alloc::vec::Vec;
+
     use super::*;
 
     #[test]
@@ -149,5 +212,20 @@ mod tests {
         assert_eq!(Digest::from_hex(&hex.as_bytes()[1..]), None);
         assert_eq!(Digest::of_parts(&[b"a", b"", b"bc"]), digest);
         assert_eq!(Digest::ZERO.hex(), GENESIS);
+    }
+
+    #[test]
+    fn a_message_hashed_by_blocks_has_the_digest_of_the_whole() {
+        let message: Vec<u8> = (0..=255).cycle().take(400).collect();
+        for length in 0..message.len() {
+            for last in (length.saturating_sub(ENDING_LEN - 9)..=length).filter(|last| last % 64 == 0) {
+                let mut blocks = Blocks::new();
+                blocks.update(message[..last].as_chunks().0);
+                let mut ending = [0; ENDING_LEN];
+                ending[..length - last].copy_from_slice(&message[last..length]);
+                let digest = blocks.finish(ending, length - last);
+                assert_eq!(digest, Digest::of(&message[..length]), "{last} of {length}");
+            }
+        }
     }
 }

@@ -61,7 +61,7 @@ impl Row<'_> {
     }
 }
 
-pub(super) fn hash_covered(first: &[u8], second: &[u8]) -> Digest {
+fn hash_covered(first: &[u8], second: &[u8]) -> Digest {
     let mut hasher = Hasher::new();
     hasher.update(b"{");
     hasher.update(first);

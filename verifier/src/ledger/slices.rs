@@ -1,43 +1,34 @@
-//! A canonical row's parts, as slices of the line that it was read from.
+//! Reading a row that is in canonical form, as nearly every row is: its parts, as slices of the line,
+//! and the hash of what its hash covers, in one go.
 
-use super::row::{Row, hash_covered};
-use crate::hash::{Digest, HEX_LEN};
+use super::row::Row;
+use crate::hash::{BLOCK_LEN, Blocks, Digest, ENDING_LEN, HEX_LEN};
 use crate::json::prove;
 
 /// A canonical row's parts as bytes: what verifying needs of it.
 #[derive(Clone, Copy)]
-pub(crate) struct Slices<'a> {
+pub(super) struct Slices<'a> {
     text: &'a [u8],
-    pub(crate) entry_hash: &'a [u8],
-    pub(crate) kind: &'a [u8],
+    pub(super) entry_hash: &'a [u8; HEX_LEN],
+    pub(super) kind: &'a [u8],
     payload: &'a [u8],
-    pub(crate) prev_hash: &'a [u8],
+    pub(super) prev_hash: &'a [u8; HEX_LEN],
     redactions: &'a [u8],
-    pub(crate) seq: &'a [u8],
+    pub(super) seq: &'a [u8],
     task_id: &'a [u8],
     ts: &'a [u8],
     covered: (&'a [u8], &'a [u8]),
 }
 
 impl<'a> Slices<'a> {
-    /// The row's parts, if the line is shown to be canonical; `None` says nothing about it.
+    /// The row's parts and the hash of what its hash covers, if the line is shown to be canonical;
+    /// `None` says nothing about it. Its two hashes may be any bytes: compare them.
     #[inline]
-    pub(crate) fn prove(line: &'a [u8]) -> Option<Slices<'a>> {
-        Slices::split(line, |line, at| prove::object(line, at, 2))
-    }
-
-    /// The parts of a canonical text whose payload ends where `payload_end` says.
-    #[inline]
-    pub(super) fn split(
-        line: &'a [u8],
-        payload_end: impl FnOnce(&[u8], usize) -> Option<usize>,
-    ) -> Option<Slices<'a>> {
+    pub(super) fn prove(line: &'a [u8]) -> Option<(Slices<'a>, Digest)> {
         let mut scan = Scan { line, at: 0 };
         scan.literal(b"{\"entry_hash\":\"")?;
-        let entry_hash = scan.take(HEX_LEN)?;
-        scan.literal(b"\",")?;
-        let covered_from = scan.at;
-        scan.literal(b"\"kind\":\"")?;
+        let entry_hash = scan.take()?;
+        scan.literal(b"\",\"kind\":\"")?;
         let kind = scan.name(class::KIND)?;
         if !kind.first()?.is_ascii_lowercase() {
             return None;
@@ -47,10 +38,11 @@ impl<'a> Slices<'a> {
         if *line.get(payload_from)? != b'{' {
             return None;
         }
-        scan.at = payload_end(line, payload_from)?;
+        let mut covered = Covered::start(line)?;
+        scan.at = prove::object(line, payload_from, 2, &mut |to| covered.extend(to))?;
         let payload = line.get(payload_from..scan.at)?;
         scan.literal(b",\"prev_hash\":\"")?;
-        let prev_hash = scan.take(HEX_LEN)?;
+        let prev_hash = scan.take()?;
         scan.literal(b"\"")?;
         let covered_to = scan.at;
         scan.literal(b",\"redactions\":")?;
@@ -63,6 +55,7 @@ impl<'a> Slices<'a> {
         let task_id = scan.name(class::TASK_ID)?;
         scan.literal(b"\"")?;
         let task_to = scan.at;
+        let digest = covered.finish(covered_to, &line[task_from..task_to])?;
         scan.literal(b",\"ts\":")?;
         let ts_from = scan.at;
         scan.at = prove::number(line, ts_from)?;
@@ -71,8 +64,8 @@ impl<'a> Slices<'a> {
         if scan.at != line.len() {
             return None;
         }
-        let covered = (&line[covered_from..covered_to], &line[task_from..task_to]);
-        Some(Slices {
+        let covered = (&line[COVERED_FROM..covered_to], &line[task_from..task_to]);
+        let slices = Slices {
             text: line,
             entry_hash,
             kind,
@@ -83,16 +76,12 @@ impl<'a> Slices<'a> {
             task_id,
             ts,
             covered,
-        })
+        };
+        Some((slices, digest))
     }
 
-    /// The hash of what the row's hash covers.
-    pub(crate) fn computed_hash(&self) -> Digest {
-        hash_covered(self.covered.0, self.covered.1)
-    }
-
-    /// The parts as text. All of it is ASCII: it was proven, or encoded, so.
-    pub(crate) fn row(&self) -> Row<'a> {
+    /// The parts as text. All of it is ASCII: it was proven so.
+    pub(super) fn row(&self) -> Row<'a> {
         let text = |bytes| core::str::from_utf8(bytes).unwrap_or_default();
         Row {
             text: text(self.text),
@@ -106,6 +95,55 @@ impl<'a> Slices<'a> {
             ts: text(self.ts),
             covered: (text(self.covered.0), text(self.covered.1)),
         }
+    }
+}
+
+/// Where `"kind"` stands in every row.
+const COVERED_FROM: usize = br#"{"entry_hash":"","#.len() + HEX_LEN;
+
+/// The hash of what a row's hash covers, taken while the row is read.
+struct Covered<'a> {
+    line: &'a [u8],
+    blocks: Blocks,
+    /// Up to where the line is hashed.
+    to: usize,
+}
+
+impl<'a> Covered<'a> {
+    /// Takes the first block; no row is so short that it covers less.
+    #[inline]
+    fn start(line: &'a [u8]) -> Option<Covered<'a>> {
+        let to = COVERED_FROM + BLOCK_LEN - 1;
+        // The byte before is a comma, where the message has a brace.
+        let mut first: [u8; BLOCK_LEN] = *line.get(COVERED_FROM - 1..)?.first_chunk()?;
+        first[0] = b'{';
+        let mut blocks = Blocks::new();
+        blocks.update(&[first]);
+        Some(Covered { line, blocks, to })
+    }
+
+    /// Takes the whole blocks of the line up to `to`.
+    #[inline]
+    fn extend(&mut self, to: usize) {
+        let known = self.line.get(self.to..to).unwrap_or_default().as_chunks().0;
+        if !known.is_empty() {
+            self.blocks.update(known);
+            self.to += known.len() * BLOCK_LEN;
+        }
+    }
+
+    /// The hash: what is covered goes on up to `to`, and then with the task.
+    #[inline]
+    fn finish(mut self, to: usize, task: &[u8]) -> Option<Digest> {
+        self.extend(to);
+        let rest = self.line.get(self.to..to)?;
+        let mut ending = [0; ENDING_LEN];
+        let (comma, brace) = (rest.len(), rest.len() + 1 + task.len());
+        ending[..comma].copy_from_slice(rest);
+        ending[comma] = b',';
+        ending[comma + 1..brace].copy_from_slice(task);
+        ending[brace] = b'}';
+        Some(self.blocks.finish(ending, brace + 1))
     }
 }
 
@@ -140,16 +178,16 @@ struct Scan<'a> {
 
 impl<'a> Scan<'a> {
     #[inline]
-    fn literal(&mut self, literal: &[u8]) -> Option<()> {
-        let found = self.line.get(self.at..)?.starts_with(literal);
-        self.at += literal.len();
+    fn literal<const N: usize>(&mut self, literal: &[u8; N]) -> Option<()> {
+        let found = *self.line.get(self.at..)?.first_chunk()? == *literal;
+        self.at += N;
         found.then_some(())
     }
 
     #[inline]
-    fn take(&mut self, count: usize) -> Option<&'a [u8]> {
-        let taken = self.line.get(self.at..self.at + count)?;
-        self.at += count;
+    fn take<const N: usize>(&mut self) -> Option<&'a [u8; N]> {
+        let taken = self.line.get(self.at..)?.first_chunk()?;
+        self.at += N;
         Some(taken)
     }
 
@@ -170,5 +208,83 @@ impl<'a> Scan<'a> {
         self.at += digits;
         let canonical = (1..=19).contains(&digits) && (digits == 1 || rest[0] != b'0');
         canonical.then(|| &rest[..digits])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::string::String;
+    use alloc::vec::Vec;
+
+    use proptest::prelude::*;
+
+    use super::super::row::{RowText, is_hex, read};
+    use super::*;
+    use crate::id::{Kind, TaskId};
+    use crate::json::{self, Object, Value};
+
+    fn row(kind: &str, task: &str, payload: &Object, seq: u64, ts: f64) -> Vec<u8> {
+        let kind = Kind::new(kind).expect("a kind");
+        let task = TaskId::new(task).expect("a task id");
+        let prev = Digest::of(&seq.to_le_bytes());
+        RowText::next(&kind, &task, payload, (seq, &prev), seq % 7, ts).0.as_bytes().to_vec()
+    }
+
+    /// Holds this against parsing, encoding and hashing; says whether the line was proven.
+    fn check(line: &[u8]) -> bool {
+        let Some((slices, digest)) = Slices::prove(line) else { return false };
+        // Whoever proves a row compares its hashes with ones that were computed.
+        if is_hex(slices.entry_hash) && is_hex(slices.prev_hash) {
+            let Ok(Value::Object(object)) = json::parse(line) else { panic!("proven, and not an object") };
+            let text = read(&object).expect("proven, so it is a row");
+            assert_eq!(text.as_bytes(), line);
+            assert_eq!(text.row(), slices.row());
+            assert_eq!(text.row().computed_hash(), digest);
+        }
+        true
+    }
+
+    #[test]
+    fn every_length_of_every_part_is_hashed_as_the_slow_way_hashes_it() {
+        for length in 0..300 {
+            let text = "x".repeat(length);
+            let name = &"abc_"[..].repeat(20)[..1 + length % 64];
+            let task = &"T-1."[..].repeat(20)[..length % 65];
+            for payload in [Object::of([("a", Value::from(&*text))]), Object::of([(&*text, Value::Null)])] {
+                let line = row(name, task, &payload, 7, 1.5);
+                assert!(check(&line), "{length}");
+            }
+        }
+        assert!(check(&row("k", "", &Object::of([]), 0, 0.0)));
+    }
+
+    proptest! {
+        #[test]
+        fn a_row_is_read_and_hashed_as_the_slow_way_does(
+            kind in "[a-z][a-z0-9_.-]{0,63}",
+            task in "[A-Za-z0-9_.-]{0,64}",
+            payload in prop::collection::vec(("[a-z]{0,9}", ".{0,90}"), 0..6),
+            seq: u64,
+            seconds in 0u32..=u32::MAX,
+            part in 0.0..1.0f64,
+        ) {
+            let payload = Object::of(payload.iter().map(|(key, text)| (&**key, Value::from(&**text))));
+            let line = row(&kind, &task, &payload, seq % 10_000_000_000_000_000_000, f64::from(seconds) + part);
+            prop_assert!(check(&line), "{}", String::from_utf8_lossy(&line));
+        }
+
+        #[test]
+        fn a_row_that_is_changed_anywhere_is_read_as_the_slow_way_does(
+            text in "[ -~]{0,40}",
+            place: prop::sample::Index,
+            with in "[ -~\u{e9}]{0,3}",
+            cut in 0usize..3,
+        ) {
+            let payload = Object::of([("a", Value::from(1u64)), ("b", Value::from(&*text))]);
+            let mut line = row("task.started", "t1", &payload, 12, 1_795_975_359.921_363_8);
+            let from = place.index(line.len());
+            line.splice(from..(from + cut).min(line.len()), with.bytes());
+            check(&line);
+        }
     }
 }
