@@ -194,9 +194,9 @@ fn short_decimal(whole: &[u8], fraction: &[u8]) -> bool {
     } else {
         whole.len() + fraction.len()
     };
-    // From 2^29 to 2^34 neighbouring doubles are less than a millionth apart, so that a number of
+    // From 2^29 to 2^33 neighbouring doubles are less than a millionth apart, so that a number of
     // seconds with six decimals is its double's shortest text, too.
-    let seconds = whole.len() == 10 && fraction.len() <= 6;
+    let seconds = whole.len() == 10 && whole[0] < b'8' && fraction.len() <= 6;
     ends_well && (significant <= 15 || seconds)
 }
 
@@ -260,6 +260,48 @@ mod tests {
             " 1",
         ] {
             assert!(!proven(text), "{text}");
+        }
+    }
+
+    /// What Python writes for the double that `text` reads as.
+    fn python(text: &str) -> Vec<u8> {
+        ascii(&super::super::Value::Float(text.parse().expect("a float")))
+    }
+
+    #[test]
+    fn seconds_are_proven_in_the_one_form_that_python_writes() {
+        // Neighbours of where doubles get further apart, and of where the short ways end.
+        let wholes: [u64; 13] = [
+            999_999_999,
+            1_073_741_823,
+            1_073_741_824,
+            1_099_999_999,
+            1_100_000_000,
+            2_099_999_999,
+            2_100_000_000,
+            2_147_483_648,
+            4_294_967_296,
+            7_999_999_999,
+            8_589_934_591,
+            8_589_934_592,
+            9_999_999_999,
+        ];
+        let near_zero = 0..300;
+        let spread = (0..600).map(|step| step * 2_654_435_761 % 10_000_000);
+        // The doubles that are halfway between two texts with seven decimals.
+        let halfway = (0..256).flat_map(|part| [part * 10_000_000 / 256, part * 10_000_000 / 256 + 1]);
+        let fractions: Vec<u64> = near_zero.chain(spread).chain(halfway).collect();
+        for whole in wholes {
+            for fraction in &fractions {
+                for text in [
+                    alloc::format!("{whole}.{fraction:07}"),
+                    alloc::format!("-{whole}.{:07}", 10_000_000 - fraction.max(&1)),
+                    alloc::format!("{whole}.{:06}", fraction % 1_000_000),
+                    alloc::format!("{whole}.{fraction:08}"),
+                ] {
+                    assert_eq!(proven(&text), python(&text) == text.as_bytes(), "{text}");
+                }
+            }
         }
     }
 
