@@ -197,7 +197,25 @@ fn short_decimal(whole: &[u8], fraction: &[u8]) -> bool {
     // From 2^29 to 2^33 neighbouring doubles are less than a millionth apart, so that a number of
     // seconds with six decimals is its double's shortest text, too.
     let seconds = whole.len() == 10 && whole[0] < b'8' && fraction.len() <= 6;
-    ends_well && (significant <= 15 || seconds)
+    ends_well && (significant <= 15 || seconds || seven_decimals(whole, fraction))
+}
+
+/// Whether a number of seconds with seven decimals, not ending in zero, is the shortest text of the
+/// double that it reads as. Between 2^30 and 2^31 doubles are 2^-22 apart, so whole numbers tell.
+fn seven_decimals(whole: &[u8], fraction: &[u8]) -> bool {
+    const SCALE: u64 = 10_000_000;
+    let from_2004_to_2036 = matches!(whole, [b'1', b'1'..=b'9', ..] | [b'2', b'0', ..]);
+    if whole.len() != 10 || fraction.len() != 7 || !from_2004_to_2036 {
+        return false;
+    }
+    let stated = fraction.iter().fold(0, |value, digit| value * 10 + u64::from(digit - b'0'));
+    // The double nearest to the text, in steps of 2^-22. The text is never halfway between two.
+    let double = ((stated << 23) + SCALE) / (2 * SCALE);
+    // Nearer to it than another text with seven decimals? Halfway is left to whoever knows ties.
+    let nearest = (stated << 22).abs_diff(double * SCALE) < 1 << 21;
+    // One with six is shorter, if it is within half a step of this double.
+    let shorter = (stated + 5) / 10 * 10;
+    nearest && (shorter << 23).abs_diff(double * 2 * SCALE) > SCALE
 }
 
 fn digits(bytes: &[u8], at: usize) -> usize {
@@ -302,6 +320,15 @@ mod tests {
                     assert_eq!(proven(&text), python(&text) == text.as_bytes(), "{text}");
                 }
             }
+        }
+    }
+
+    #[test]
+    fn seconds_with_seven_decimals_need_no_double() {
+        for fraction in (1..10_000u64).map(|step| step * 2_654_435_761 % 10_000_000) {
+            let text = alloc::format!("1795975359.{fraction:07}");
+            let short = !text.ends_with('0') && seven_decimals(b"1795975359", &text.as_bytes()[11..]);
+            assert_eq!(short, python(&text) == text.as_bytes(), "{text}");
         }
     }
 
