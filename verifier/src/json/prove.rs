@@ -10,6 +10,7 @@ use alloc::vec::Vec;
 use super::number::{MAX_INT_DIGITS, push_python};
 use super::parse::MAX_DEPTH;
 use super::plain::ascii_run;
+use crate::hash::nibble;
 
 /// The end of the canonical value that starts at `at`; `level` is the level of a container there.
 /// On the way, `seen` is told up to where the text is proven.
@@ -43,7 +44,7 @@ pub(crate) fn object(bytes: &[u8], at: usize, level: usize, seen: &mut impl FnMu
         let (end, escapes) = string(bytes, at)?;
         let key = &bytes[at + 1..end - 1];
         // Escaped keys order by what they mean, not by their bytes: leave those to the parser.
-        if escapes || last.is_some_and(|last| last >= key) {
+        if escapes || last.is_some_and(|last| !rises(last, key)) {
             return None;
         }
         last = Some(key);
@@ -57,6 +58,15 @@ pub(crate) fn object(bytes: &[u8], at: usize, level: usize, seen: &mut impl FnMu
             b'}' => return Some(at + 1),
             _ => return None,
         }
+    }
+}
+
+/// Whether a key sorts behind the last one: mostly the first bytes tell, without a call.
+#[inline]
+fn rises(last: &[u8], key: &[u8]) -> bool {
+    match (last.first(), key.first()) {
+        (Some(last), Some(key)) if last != key => last < key,
+        _ => last < key,
     }
 }
 
@@ -84,19 +94,26 @@ fn word(bytes: &[u8], at: usize, word: &[u8]) -> Option<usize> {
 }
 
 /// The end of a canonical string, and whether it has escapes.
-pub(crate) fn string(bytes: &[u8], at: usize) -> Option<(usize, bool)> {
-    let mut at = at + 1;
-    let mut escapes = false;
+#[inline]
+fn string(bytes: &[u8], at: usize) -> Option<(usize, bool)> {
+    let from = at + 1;
+    let end = from + ascii_run(bytes.get(from..)?);
+    match *bytes.get(end)? {
+        b'"' => Some((end + 1, false)),
+        _ => escaped_string(bytes, end).map(|end| (end, true)),
+    }
+}
+
+/// The end of a canonical string that has an escape at `at`, or does not go on there.
+#[inline(never)]
+fn escaped_string(bytes: &[u8], mut at: usize) -> Option<usize> {
     loop {
-        at += ascii_run(&bytes[at..]);
         match *bytes.get(at)? {
-            b'"' => return Some((at + 1, escapes)),
-            b'\\' => {
-                escapes = true;
-                at = escape(bytes, at + 1)?;
-            }
+            b'"' => return Some(at + 1),
+            b'\\' => at = escape(bytes, at + 1)?,
             _ => return None,
         }
+        at += ascii_run(bytes.get(at..)?);
     }
 }
 
@@ -104,15 +121,9 @@ fn escape(bytes: &[u8], at: usize) -> Option<usize> {
     match *bytes.get(at)? {
         b'"' | b'\\' | b'b' | b'f' | b'n' | b'r' | b't' => Some(at + 1),
         b'u' => {
-            let digits = bytes.get(at + 1..at + 5)?;
             let mut unit = 0u32;
-            for &digit in digits {
-                let value = match digit {
-                    b'0'..=b'9' => digit - b'0',
-                    b'a'..=b'f' => digit - b'a' + 10,
-                    _ => return None,
-                };
-                unit = unit << 4 | u32::from(value);
+            for &digit in bytes.get(at + 1..)?.first_chunk::<4>()? {
+                unit = unit << 4 | u32::from(nibble(digit)?);
             }
             let has_another_form = matches!(unit, 0x20..=0x7e | 0x08 | 0x09 | 0x0a | 0x0c | 0x0d);
             (!has_another_form).then_some(at + 5)
@@ -205,10 +216,11 @@ fn short_decimal(whole: &[u8], fraction: &[u8]) -> bool {
 fn seven_decimals(whole: &[u8], fraction: &[u8]) -> bool {
     const SCALE: u64 = 10_000_000;
     let from_2004_to_2036 = matches!(whole, [b'1', b'1'..=b'9', ..] | [b'2', b'0', ..]);
-    if whole.len() != 10 || fraction.len() != 7 || !from_2004_to_2036 {
+    let Ok(&[a, b, c, d, e, f, g]) = <&[u8; 7]>::try_from(fraction) else { return false };
+    if whole.len() != 10 || !from_2004_to_2036 {
         return false;
     }
-    let stated = fraction.iter().fold(0, |value, digit| value * 10 + u64::from(digit - b'0'));
+    let stated = eight_digits([b'0', a, b, c, d, e, f, g]);
     // The double nearest to the text, in steps of 2^-22. The text is never halfway between two.
     let double = ((stated << 23) + SCALE) / (2 * SCALE);
     // Nearer to it than another text with seven decimals? Halfway is left to whoever knows ties.
@@ -218,6 +230,16 @@ fn seven_decimals(whole: &[u8], fraction: &[u8]) -> bool {
     nearest && (shorter << 23).abs_diff(double * 2 * SCALE) > SCALE
 }
 
+/// The value of eight decimal digits: pairs, then fours, then all are put together at once.
+fn eight_digits(digits: [u8; 8]) -> u64 {
+    let ones = u64::from_le_bytes(digits) & 0x0f0f_0f0f_0f0f_0f0f;
+    let pairs = (ones.wrapping_mul(10 << 8 | 1) >> 8) & 0x00ff_00ff_00ff_00ff;
+    let fours = (pairs.wrapping_mul(100 << 16 | 1) >> 16) & 0x0000_ffff_0000_ffff;
+    fours.wrapping_mul(10_000 << 32 | 1) >> 32
+}
+
+/// How many digits there are. One by one: a count that is guessed right is not waited for, and what
+/// comes behind starts where it says.
 fn digits(bytes: &[u8], at: usize) -> usize {
     bytes.get(at..).unwrap_or_default().iter().take_while(|byte| byte.is_ascii_digit()).count()
 }
