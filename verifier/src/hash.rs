@@ -126,9 +126,6 @@ impl fmt::Debug for Hasher {
 /// How many bytes SHA-256 takes at a time.
 pub(crate) const BLOCK_LEN: usize = 64;
 
-/// How long an ending for [`Blocks::finish`] may be, with its padding.
-pub(crate) const ENDING_LEN: usize = 3 * BLOCK_LEN;
-
 /// SHA-256 by whole blocks, for a message that is hashed while it is read for something else.
 ///
 /// Each round waits for the one before; a processor does other work meanwhile, if it finds any
@@ -162,24 +159,66 @@ impl Blocks {
         self.hashed += blocks.len() * BLOCK_LEN;
     }
 
-    /// The digest of the message that ends with the first `length` bytes of `ending`, behind which
-    /// are zeros.
-    ///
-    /// # Panics
-    ///
-    /// If nine bytes more do not fit there: a bit that is set, and the length.
+    /// The digest of the message that goes on with `blocks` and ends with `ending`.
     #[inline]
-    pub(crate) fn finish(mut self, mut ending: [u8; ENDING_LEN], length: usize) -> Digest {
-        ending[length] = 0x80;
-        let end = (length + 9).next_multiple_of(BLOCK_LEN);
-        let bits = u64::try_from(self.hashed + length).unwrap_or(u64::MAX) * 8;
-        ending[end - 8..end].copy_from_slice(&bits.to_be_bytes());
-        self.update(ending[..end].as_chunks().0);
+    pub(crate) fn finish(mut self, blocks: &[[u8; BLOCK_LEN]], ending: &mut Ending) -> Digest {
+        let hashed = self.hashed + blocks.len() * BLOCK_LEN;
+        let padded = ending.pad(hashed);
+        // Behind the padding: what was just written is ready when these blocks are done.
+        self.update(blocks);
+        self.update(padded);
         let mut digest = [0; 32];
         for (bytes, word) in digest.as_chunks_mut().0.iter_mut().zip(self.state) {
             *bytes = word.to_be_bytes();
         }
         Digest(digest)
+    }
+}
+
+/// The end of a message, behind its whole blocks.
+pub(crate) struct Ending {
+    bytes: [u8; ENDING_LEN + PADDING_LEN],
+    length: usize,
+}
+
+/// How long an [`Ending`] may be.
+pub(crate) const ENDING_LEN: usize = 184;
+
+/// The most that padding takes: a bit that is set, zeros, and the length in eight bytes.
+const PADDING_LEN: usize = BLOCK_LEN + 8;
+
+impl Ending {
+    pub(crate) fn new() -> Ending {
+        Ending { bytes: [0; ENDING_LEN + PADDING_LEN], length: 0 }
+    }
+
+    /// Appends the first `length` of `bytes`, and behind them up to `N` for now, if there are so
+    /// many: a copy of one size for all is quicker.
+    ///
+    /// # Panics
+    ///
+    /// Beyond [`ENDING_LEN`] bytes, or where `bytes` is shorter than `length`.
+    #[inline]
+    pub(crate) fn push<const N: usize>(&mut self, bytes: &[u8], length: usize) {
+        const { assert!(N <= BLOCK_LEN, "what padding clears") }
+        let room = &mut self.bytes[self.length..ENDING_LEN];
+        match (room.first_chunk_mut::<N>(), bytes.first_chunk()) {
+            (Some(room), Some(chunk)) if length <= N => *room = *chunk,
+            _ => room[..length].copy_from_slice(&bytes[..length]),
+        }
+        self.length += length;
+    }
+
+    /// Clears what is left behind the end, and pads.
+    #[inline]
+    fn pad(&mut self, hashed: usize) -> &[[u8; BLOCK_LEN]] {
+        let mut padding = [0; BLOCK_LEN];
+        padding[0] = 0x80;
+        self.bytes[self.length..self.length + BLOCK_LEN].copy_from_slice(&padding);
+        let end = (self.length + 9).next_multiple_of(BLOCK_LEN);
+        let bits = u64::try_from(hashed + self.length).unwrap_or(u64::MAX) * 8;
+        self.bytes[end - 8..end].copy_from_slice(&bits.to_be_bytes());
+        self.bytes[..end].as_chunks().0
     }
 }
 
@@ -218,12 +257,15 @@ mod tests {
     fn a_message_hashed_by_blocks_has_the_digest_of_the_whole() {
         let message: Vec<u8> = (0..=255).cycle().take(400).collect();
         for length in 0..message.len() {
-            for last in (length.saturating_sub(ENDING_LEN - 9)..=length).filter(|last| last % 64 == 0) {
+            for last in (length.saturating_sub(ENDING_LEN)..=length).filter(|last| last % 64 == 0) {
+                let (first, second) = message[..last].split_at(last.min(64));
                 let mut blocks = Blocks::new();
-                blocks.update(message[..last].as_chunks().0);
-                let mut ending = [0; ENDING_LEN];
-                ending[..length - last].copy_from_slice(&message[last..length]);
-                let digest = blocks.finish(ending, length - last);
+                blocks.update(first.as_chunks().0);
+                let mut ending = Ending::new();
+                let middle = last + (length - last) / 3;
+                ending.push::<BLOCK_LEN>(&message[last..], middle - last);
+                ending.push::<32>(&message[middle..], length - middle);
+                let digest = blocks.finish(second.as_chunks().0, &mut ending);
                 assert_eq!(digest, Digest::of(&message[..length]), "{last} of {length}");
             }
         }

@@ -1,8 +1,10 @@
 //! Reading a row that is in canonical form, as nearly every row is: its parts, as slices of the line,
 //! and the hash of what its hash covers, in one go.
 
+use core::ops::Range;
+
 use super::row::Row;
-use crate::hash::{BLOCK_LEN, Blocks, Digest, ENDING_LEN, HEX_LEN};
+use crate::hash::{BLOCK_LEN, Blocks, Digest, Ending, HEX_LEN};
 use crate::json::prove;
 
 /// A canonical row's parts as bytes: what verifying needs of it.
@@ -18,17 +20,16 @@ pub(super) struct Slices<'a> {
     task_id: &'a [u8],
     ts: &'a [u8],
     covered: (&'a [u8], &'a [u8]),
+    /// The hash of what the row's hash covers.
+    pub(super) computed: Digest,
 }
 
 impl<'a> Slices<'a> {
-    /// The row's parts and the hash of what its hash covers, if the line is shown to be canonical;
-    /// `None` says nothing about it. Its two hashes may be any bytes: compare them.
+    /// The row's parts, if the line is shown to be canonical; `None` says nothing about it. Its two hashes may be any bytes: compare them.
     #[inline]
-    pub(super) fn prove(line: &'a [u8]) -> Option<(Slices<'a>, Digest)> {
+    pub(super) fn prove(line: &'a [u8]) -> Option<Slices<'a>> {
         let mut scan = Scan { line, at: 0 };
-        scan.literal(b"{\"entry_hash\":\"")?;
-        let entry_hash = scan.take()?;
-        scan.literal(b"\",\"kind\":\"")?;
+        let entry_hash = scan.hash(b"{\"entry_hash\":\"", b"\",\"kind\":\"")?;
         let kind = scan.name(class::KIND)?;
         if !kind.first()?.is_ascii_lowercase() {
             return None;
@@ -41,22 +42,17 @@ impl<'a> Slices<'a> {
         let mut covered = Covered::start(line)?;
         scan.at = prove::object(line, payload_from, 2, &mut |to| covered.extend(to))?;
         let payload = line.get(payload_from..scan.at)?;
-        scan.literal(b",\"prev_hash\":\"")?;
-        let prev_hash = scan.take()?;
-        scan.literal(b"\"")?;
-        let covered_to = scan.at;
-        scan.literal(b",\"redactions\":")?;
+        let prev_hash = scan.hash(b",\"prev_hash\":\"", b"\",\"redactions\":")?;
+        let covered_to = scan.at - b",\"redactions\":".len();
         let redactions = scan.natural()?;
         scan.literal(b",\"schema_version\":1,\"seq\":")?;
         let seq = scan.natural()?;
-        scan.literal(b",")?;
-        let task_from = scan.at;
-        scan.literal(b"\"task_id\":\"")?;
+        let task_from = scan.at + 1;
+        scan.literal(b",\"task_id\":\"")?;
         let task_id = scan.name(class::TASK_ID)?;
-        scan.literal(b"\"")?;
-        let task_to = scan.at;
-        let digest = covered.finish(covered_to, &line[task_from..task_to])?;
-        scan.literal(b",\"ts\":")?;
+        let task_to = scan.at + 1;
+        scan.literal(b"\",\"ts\":")?;
+        let computed = covered.finish(covered_to, task_from - 1..task_to)?;
         let ts_from = scan.at;
         scan.at = prove::number(line, ts_from)?;
         let ts = &line[ts_from..scan.at];
@@ -65,7 +61,7 @@ impl<'a> Slices<'a> {
             return None;
         }
         let covered = (&line[COVERED_FROM..covered_to], &line[task_from..task_to]);
-        let slices = Slices {
+        Some(Slices {
             text: line,
             entry_hash,
             kind,
@@ -76,8 +72,8 @@ impl<'a> Slices<'a> {
             task_id,
             ts,
             covered,
-        };
-        Some((slices, digest))
+            computed,
+        })
     }
 
     /// The parts as text. All of it is ASCII: it was proven so.
@@ -114,9 +110,7 @@ impl<'a> Covered<'a> {
     #[inline]
     fn start(line: &'a [u8]) -> Option<Covered<'a>> {
         let to = COVERED_FROM + BLOCK_LEN - 1;
-        // The byte before is a comma, where the message has a brace.
-        let mut first: [u8; BLOCK_LEN] = *line.get(COVERED_FROM - 1..)?.first_chunk()?;
-        first[0] = b'{';
+        let first = opened(line.get(COVERED_FROM - 1..)?.first_chunk()?);
         let mut blocks = Blocks::new();
         blocks.update(&[first]);
         Some(Covered { line, blocks, to })
@@ -132,19 +126,24 @@ impl<'a> Covered<'a> {
         }
     }
 
-    /// The hash: what is covered goes on up to `to`, and then with the task.
+    /// The hash: what is covered goes on up to `to`, and then with the task from the comma on.
     #[inline]
-    fn finish(mut self, to: usize, task: &[u8]) -> Option<Digest> {
-        self.extend(to);
-        let rest = self.line.get(self.to..to)?;
-        let mut ending = [0; ENDING_LEN];
-        let (comma, brace) = (rest.len(), rest.len() + 1 + task.len());
-        ending[..comma].copy_from_slice(rest);
-        ending[comma] = b',';
-        ending[comma + 1..brace].copy_from_slice(task);
-        ending[brace] = b'}';
-        Some(self.blocks.finish(ending, brace + 1))
+    fn finish(self, to: usize, task: Range<usize>) -> Option<Digest> {
+        let (known, rest) = self.line.get(self.to..to)?.as_chunks();
+        let mut ending = Ending::new();
+        ending.push::<BLOCK_LEN>(self.line.get(to - rest.len()..)?, rest.len());
+        ending.push::<32>(self.line.get(task.start..)?, task.len());
+        ending.push::<1>(b"}", 1);
+        Some(self.blocks.finish(known, &mut ending))
     }
+}
+
+/// The block with the brace that the message has where the row has a comma. All at once: a byte
+/// that is written alone would be waited for.
+fn opened(block: &[u8; BLOCK_LEN]) -> [u8; BLOCK_LEN] {
+    let mut change = [0; BLOCK_LEN];
+    change[0] = b',' ^ b'{';
+    core::array::from_fn(|at| block[at] ^ change[at])
 }
 
 /// Which bytes a name may have, as bits of a table.
@@ -184,11 +183,17 @@ impl<'a> Scan<'a> {
         found.then_some(())
     }
 
+    /// The hash that stands between two literals.
     #[inline]
-    fn take<const N: usize>(&mut self) -> Option<&'a [u8; N]> {
-        let taken = self.line.get(self.at..)?.first_chunk()?;
-        self.at += N;
-        Some(taken)
+    fn hash<const N: usize, const M: usize>(
+        &mut self,
+        before: &[u8; N],
+        behind: &[u8; M],
+    ) -> Option<&'a [u8; HEX_LEN]> {
+        let (found, rest) = self.line.get(self.at..)?.split_first_chunk::<N>()?;
+        let (hash, rest) = rest.split_first_chunk()?;
+        self.at += N + HEX_LEN + M;
+        (found == before && rest.first_chunk()? == behind).then_some(hash)
     }
 
     /// A name of at most 64 bytes of a class.
@@ -232,14 +237,14 @@ mod tests {
 
     /// Holds this against parsing, encoding and hashing; says whether the line was proven.
     fn check(line: &[u8]) -> bool {
-        let Some((slices, digest)) = Slices::prove(line) else { return false };
+        let Some(slices) = Slices::prove(line) else { return false };
         // Whoever proves a row compares its hashes with ones that were computed.
         if is_hex(slices.entry_hash) && is_hex(slices.prev_hash) {
             let Ok(Value::Object(object)) = json::parse(line) else { panic!("proven, and not an object") };
             let text = read(&object).expect("proven, so it is a row");
             assert_eq!(text.as_bytes(), line);
             assert_eq!(text.row(), slices.row());
-            assert_eq!(text.row().computed_hash(), digest);
+            assert_eq!(text.row().computed_hash(), slices.computed);
         }
         true
     }

@@ -125,19 +125,19 @@ impl<F: FnMut(&Row<'_>, Place)> LedgerRows<F> {
     /// The way of nearly every row: canonical, and everything about it holds. Anything else
     /// takes the slow way, which says what is wrong; so the two can't disagree.
     fn fast(&mut self, line: &[u8], place: Place) -> bool {
-        let Some((row, digest)) = Slices::prove(line) else { return false };
+        let Some(row) = Slices::prove(line) else { return false };
         let (Some(prev), Some(seq)) = (self.link.prev, self.link.seq) else { return false };
         if *row.prev_hash != prev || decimal(row.seq) != seq || row.kind == b"run.open" {
             return false;
         }
-        let hex = digest.hex();
+        let hex = row.computed.hex();
         if *row.entry_hash != hex {
             return false;
         }
         let Some(next) = seq.checked_add(1) else { return false };
         self.link.seq = Some(next);
         self.link.prev = Some(hex);
-        self.link.head = digest;
+        self.link.head = row.computed;
         self.closed |= row.kind == b"run.closed";
         for wanted in &mut self.wanted {
             wanted.see(row.entry_hash, place);
