@@ -192,8 +192,8 @@ impl Ending {
         Ending { bytes: [0; ENDING_LEN + PADDING_LEN], length: 0 }
     }
 
-    /// Appends the first `length` of `bytes`, and behind them up to `N` for now, if there are so
-    /// many: a copy of one size for all is quicker.
+    /// Appends the first `length` of `bytes`. Up to `N` are copied, if there are so many, because a
+    /// copy of one size for all is quicker; the next one, or the padding, overwrites the rest.
     ///
     /// # Panics
     ///

@@ -25,7 +25,8 @@ pub(super) struct Slices<'a> {
 }
 
 impl<'a> Slices<'a> {
-    /// The row's parts, if the line is shown to be canonical; `None` says nothing about it. Its two hashes may be any bytes: compare them.
+    /// The row's parts, if the line is shown to be canonical; `None` says nothing about it. Its two
+    /// stated hashes may be any bytes: who uses them compares them with computed ones.
     #[inline]
     pub(super) fn prove(line: &'a [u8]) -> Option<Slices<'a>> {
         let mut scan = Scan { line, at: 0 };
