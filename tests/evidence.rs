@@ -35,7 +35,9 @@ fn recorded() -> Home {
 
 fn feed(home: &Home, entries: std::ops::Range<u32>) {
     let lines: String = entries
-        .map(|n| format!("{{\"kind\":\"task.started\",\"task_id\":\"t{}\",\"payload\":{{\"n\":{n}}}}}\n", n % 40))
+        .map(|n| {
+            format!("{{\"kind\":\"task.started\",\"task_id\":\"t{}\",\"payload\":{{\"n\":{n}}}}}\n", n % 40)
+        })
         .collect();
     pipe(home, &["ledger", "append", RUN, "--stdin", "--durability", "os"], &lines);
 }
@@ -97,14 +99,21 @@ fn a_run_is_exported_whole_and_verifies_from_the_one_file() {
 
     let whole = verify(&home, &tar, &[]);
     assert_eq!(whole.verdict(), "consistent");
-    let mut kinds: Vec<_> =
-        whole.0["subjects"].as_array().unwrap().iter().map(|part| part["subject"]["kind"].as_str().unwrap()).collect();
+    let mut kinds: Vec<_> = whole.0["subjects"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|part| part["subject"]["kind"].as_str().unwrap())
+        .collect();
     kinds.sort_unstable();
     assert_eq!(kinds, ["audit", "journal", "ledger", "receipt", "set", "spine"]);
     let ledger = part(&whole, "ledger");
     assert_eq!(ledger["facts"]["entries"], 2611);
     let anchored = check(ledger, "ledger.anchored")["sentence"].as_str().unwrap();
-    assert!(anchored.contains("2600 entries, the first of the ledger; not there yet: 11 entries"), "{anchored}");
+    assert!(
+        anchored.contains("2600 entries, the first of the ledger; not there yet: 11 entries"),
+        "{anchored}"
+    );
     let anchor = &part(&whole, "set")["subjects"][0];
     assert_eq!((&anchor["facts"]["history_length"], &anchor["verdict"]), (&3.into(), &"consistent".into()));
     assert_eq!(check(part(&whole, "receipt"), "audit.mirror")["status"], "pass");
@@ -146,7 +155,8 @@ fn any_tar_and_any_git_can_unpack_it() {
     assert_eq!(git(clone.path(), &["rev-parse", REF]), git(home.path(), &["rev-parse", REF]));
     assert_eq!(git(clone.path(), &["rev-list", "--count", REF]), "3\n");
     // Earlier chunks are beginnings of later ones, and packed as such.
-    let ledger = fs::metadata(home.path().join(format!(".sdd/runtime/ledger/{RUN}/000000.jsonl"))).unwrap().len();
+    let ledger =
+        fs::metadata(home.path().join(format!(".sdd/runtime/ledger/{RUN}/000000.jsonl"))).unwrap().len();
     assert!(fs::metadata(bundle).unwrap().len() < ledger / 2);
 
     // The folder says what the archive says, but for the archive itself.
@@ -218,9 +228,12 @@ fn the_audit_log_is_taken_from_the_first_day_that_speaks_of_the_run() {
     fs::remove_dir_all(&audit).unwrap();
     copy(&vectors().join("audit/ok-v2-rotated/audit"), &audit);
     home.put_vectors_key();
-    let days = || fs::read_dir(&audit).unwrap().filter(|day| {
-        day.as_ref().unwrap().file_name().to_str().unwrap().ends_with(".jsonl")
-    }).count();
+    let days = || {
+        fs::read_dir(&audit)
+            .unwrap()
+            .filter(|day| day.as_ref().unwrap().file_name().to_str().unwrap().ends_with(".jsonl"))
+            .count()
+    };
     let before = days();
     feed(&home, 0..1);
     let said = home.run(["ledger", "anchor", RUN]);
@@ -272,13 +285,17 @@ fn an_archive_that_is_not_what_its_manifest_says_fails() {
     };
     assert_eq!(said(&|_| {})["status"], "pass");
     let other = Seal { bytes: 1, sha256: Digest::ZERO };
-    let gone = said(&|manifest| { let _ = manifest.files.insert(String::from("gone"), other); });
+    let gone = said(&|manifest| {
+        let _ = manifest.files.insert(String::from("gone"), other);
+    });
     assert!(gone["sentence"].as_str().unwrap().contains("gone is named and not there"), "{gone}");
     let size = said(&|manifest| manifest.files.get_mut(path).unwrap().bytes += 1);
     assert!(size["sentence"].as_str().unwrap().contains("another size"), "{size}");
     let hash = said(&|manifest| manifest.files.get_mut(path).unwrap().sha256 = Digest::ZERO);
     assert!(hash["sentence"].as_str().unwrap().contains("another SHA-256"), "{hash}");
-    let extra = said(&|manifest| { let _ = manifest.files.remove(path); });
+    let extra = said(&|manifest| {
+        let _ = manifest.files.remove(path);
+    });
     assert!(extra["sentence"].as_str().unwrap().contains("is there and not named"), "{extra}");
 }
 
@@ -340,9 +357,12 @@ fn files_that_lie_loose_are_checked_together() {
     assert_eq!(check(part(&said, "receipt"), "receipt.window")["status"], "not_checked");
     assert_eq!(said.verdict(), "incomplete");
     // A private key among it is named, and not looked at.
-    fs::write(loose.join("key.pem"), "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n").unwrap();
+    fs::write(loose.join("key.pem"), "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n")
+        .unwrap();
     let said = verify(&home, &loose, &[]);
-    assert!(said.check("evidence.files")["sentence"].as_str().unwrap().contains("key.pem holds a private key"));
+    assert!(
+        said.check("evidence.files")["sentence"].as_str().unwrap().contains("key.pem holds a private key")
+    );
 }
 
 #[test]
@@ -383,8 +403,12 @@ fn an_anchors_tree_checked_out_as_files_is_checked_as_one() {
 fn one_report_of_a_run_has_all_that_there_is_of_it() {
     let home = recorded();
     let said = report(&home.run(["verify", RUN, "--json"]));
-    let kinds: Vec<_> =
-        said.0["subjects"].as_array().unwrap().iter().map(|part| part["subject"]["kind"].as_str().unwrap()).collect();
+    let kinds: Vec<_> = said.0["subjects"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|part| part["subject"]["kind"].as_str().unwrap())
+        .collect();
     assert_eq!(kinds, ["ledger", "journal", "receipt"]);
     assert_eq!(said.verdict(), "consistent");
     let project = verify(&home, home.path(), &[]);

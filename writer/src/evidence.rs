@@ -304,8 +304,8 @@ impl Visit<Event> for Mentions<'_> {
             event.resource_id == *wanted
                 || event.details.iter().any(|(_, detail)| detail.as_str() == Some(wanted))
         };
-        self.found |= self.known.run.as_deref().is_some_and(names)
-            || self.known.receipts.iter().any(|id| names(id));
+        self.found |=
+            self.known.run.as_deref().is_some_and(names) || self.known.receipts.iter().any(|id| names(id));
     }
 }
 
@@ -348,9 +348,8 @@ impl<W: Write> Tar<W> {
         let mut left = size;
         let mut file = file.take(size);
         while left > 0 {
-            let count = file
-                .read(&mut piece)
-                .map_err(|source| durable::Error::new("can't read", &path, source))?;
+            let count =
+                file.read(&mut piece).map_err(|source| durable::Error::new("can't read", &path, source))?;
             if count == 0 {
                 return Err(Error::Changed(path));
             }

@@ -192,6 +192,16 @@ impl<'a> Composer<'a> {
     }
 
     fn bundles(&mut self) {
+        for anchor in &self.session.anchors {
+            let holds = anchor.report.verdict != Verdict::Failed;
+            self.anchored.entry(anchor.run.clone()).or_default().push(Anchored {
+                name: anchor.name.clone(),
+                holds,
+                stamps: anchor.stamps.clone(),
+                recent: Vec::new(),
+            });
+            self.parts.push(anchor.report.clone());
+        }
         for (path, bytes) in self.of_kind(Kind::Bundle) {
             let mut chains: BTreeMap<String, (Vec<Stamp>, Vec<Entry>)> = BTreeMap::new();
             let report = bundle::report_with(path, bytes, self.anchor_expect(), |run, row, place| {
@@ -264,7 +274,10 @@ impl<'a> Composer<'a> {
         const ID: &str = "ledger.anchored";
         let Some(run) = ledger.run() else { return };
         let Some(anchors) = self.anchored.get(run) else {
-            if self.session.options.several || self.session.options.folder || !self.session.archives.is_empty() {
+            if self.session.options.several
+                || self.session.options.folder
+                || !self.session.archives.is_empty()
+            {
                 self.missing.push(format!("an anchor of run {run}: nothing else says where its ledger ends"));
             }
             return;
@@ -519,7 +532,11 @@ impl<'a> Composer<'a> {
         let session = self.session;
         let wrong = self.checks.iter().any(|check| check.status == Status::Fail);
         let (check, one) = self.files_check();
-        let alone = one && self.parts.len() == 1 && session.archives.is_empty() && self.checks.is_empty();
+        let alone = one
+            && !session.options.together
+            && self.parts.len() == 1
+            && session.archives.is_empty()
+            && self.checks.is_empty();
         if alone && let Some(report) = self.parts.pop() {
             return Composed { report, forks: self.forks };
         }
@@ -566,7 +583,8 @@ impl<'a> Composer<'a> {
         let nothing = kinds.is_empty();
         let (status, sentence) = if !private.is_empty() {
             let which = first(&private);
-            let sentence = format!("{said}; {which} holds a private key, which was not looked at: take it away");
+            let sentence =
+                format!("{said}; {which} holds a private key, which was not looked at: take it away");
             (Status::Warn, sentence)
         } else if !large.is_empty() {
             (Status::NotChecked, format!("{said}; {} would have taken too much memory", first(&large)))

@@ -61,7 +61,8 @@ pub fn held_against(
 pub fn compared((first, second): (&str, &str), run: &str, comparison: Comparison) -> (Check, Verdict) {
     const ID: &str = "ledger.compare";
     let ahead = |longer: &str, shorter: &str, more: usize| {
-        let sentence = format!("{longer} goes on from {shorter}, by {}, as run {run}", counted(more, "entry"));
+        let sentence =
+            format!("{longer} goes on from {shorter}, by {}, as run {run}", counted(more, "entry"));
         (Check::new(ID, Status::Pass, sentence), Verdict::Verified)
     };
     match comparison {

@@ -115,7 +115,9 @@ impl Manifest {
                 Some(seal) if seal.bytes != stated.bytes => {
                     return Some((path.clone(), "has another size than stated"));
                 }
-                Some(seal) if seal != stated => return Some((path.clone(), "has another SHA-256 than stated")),
+                Some(seal) if seal != stated => {
+                    return Some((path.clone(), "has another SHA-256 than stated"));
+                }
                 Some(_) => {}
             }
         }

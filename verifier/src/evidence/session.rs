@@ -11,6 +11,8 @@ use super::tar::{Item, TarError, Untar};
 use super::{compose, path, view};
 use crate::anchor::ObjectId;
 use crate::chain::LastLine;
+use crate::compare::Stamp;
+use crate::id::RunId;
 use crate::json::Value;
 use crate::ledger::Expect;
 use crate::receipt::Trust;
@@ -35,6 +37,8 @@ pub struct Options {
     pub trust: Trust,
     /// Assurances without which the verdict is `failed`.
     pub requirements: Vec<Requirement>,
+    /// The report is one of several subjects, even if there is only one.
+    pub together: bool,
     /// A [`Session::finish`] also gives what a page shows: states, last entries, forks.
     pub shown: bool,
 }
@@ -51,8 +55,17 @@ pub struct Session {
     pub(super) seals: BTreeMap<String, Seal>,
     /// Why a file was not taken.
     pub(super) refused: Vec<(String, String)>,
+    pub(super) anchors: Vec<Anchor>,
     under_way: Option<Incoming>,
     room: Room,
+}
+
+/// An anchor that was verified elsewhere.
+pub(super) struct Anchor {
+    pub(super) run: String,
+    pub(super) name: String,
+    pub(super) report: Report,
+    pub(super) stamps: Vec<Stamp>,
 }
 
 /// An archive that is, or was, unpacked.
@@ -85,6 +98,7 @@ impl Session {
             archives: Vec::new(),
             seals: BTreeMap::new(),
             refused: Vec::new(),
+            anchors: Vec::new(),
             under_way: None,
             room: Room(MAX_HELD),
         }
@@ -142,6 +156,26 @@ impl Session {
         self.files.insert(path, content);
     }
 
+    /// Takes an anchor that was verified elsewhere: the report on it and its entries. `name` says
+    /// which it is, as `its anchor`.
+    pub fn anchor(&mut self, run: &RunId, name: &str, report: Report, stamps: Vec<Stamp>) {
+        self.anchors.push(Anchor { run: run.to_string(), name: name.to_string(), report, stamps });
+    }
+
+    /// Whether nothing was given.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.files.is_empty() && self.anchors.is_empty()
+    }
+
+    /// The ledgers that were given: the run, whether it holds, its entries.
+    pub fn ledgers(&self) -> impl Iterator<Item = (&str, bool, &[Stamp])> {
+        self.files.values().filter_map(|content| match content {
+            Content::Ledger(ledger) => Some((ledger.run()?, ledger.holds(), ledger.stamps.as_slice())),
+            _ => None,
+        })
+    }
+
     /// Ends the check: the report on everything.
     #[must_use]
     pub fn finish(mut self) -> Finished {
@@ -192,7 +226,9 @@ impl Session {
     /// Takes bytes of the archive that came last.
     fn unpack(&mut self, bytes: &[u8]) {
         let wanted = self.wanted(true);
-        let Some(archive) = self.archives.last_mut().filter(|archive| archive.fault.is_none()) else { return };
+        let Some(archive) = self.archives.last_mut().filter(|archive| archive.fault.is_none()) else {
+            return;
+        };
         let Archive { root, seals, untar, member, fault, .. } = archive;
         let (files, room) = (&mut self.files, &mut self.room);
         let taken = untar.push(bytes, |item| match item {

@@ -329,8 +329,10 @@ fn harmless(mut text: &[u8], global: bool) -> Result<(), String> {
     let wrong = || "an extended header can't be read".to_string();
     while !text.is_empty() {
         let space = text.iter().take(8).position(|&byte| byte == b' ').ok_or_else(wrong)?;
-        let stated: usize =
-            core::str::from_utf8(&text[..space]).ok().and_then(|digits| digits.parse().ok()).ok_or_else(wrong)?;
+        let stated: usize = core::str::from_utf8(&text[..space])
+            .ok()
+            .and_then(|digits| digits.parse().ok())
+            .ok_or_else(wrong)?;
         let record = text.get(space + 1..stated).and_then(|record| record.strip_suffix(b"\n"));
         let record = record.and_then(|record| core::str::from_utf8(record).ok()).ok_or_else(wrong)?;
         let key = record.split_once('=').ok_or_else(wrong)?.0;
@@ -481,7 +483,8 @@ mod tests {
             let said = unpack(&all, 512).unwrap_err();
             assert!(said.contains(why), "{said:?} should say {why:?}");
         };
-        for (kind, why) in [(b'1', "hard link"), (b'2', "symbolic"), (b'3', "device"), (b'S', "sparse"), (b'7', "kind")]
+        for (kind, why) in
+            [(b'1', "hard link"), (b'2', "symbolic"), (b'3', "device"), (b'S', "sparse"), (b'7', "kind")]
         {
             refused(edited(|all| all[156] = kind), why);
         }

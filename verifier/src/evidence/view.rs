@@ -57,7 +57,8 @@ pub(super) fn document(session: &Session, composed: &Composed<'_>) -> Value {
 }
 
 fn of_ledger(path: &str, ledger: &Ledger) -> Value {
-    let name = project::run_of_ledger(path).map_or_else(|| String::from(path), |run| String::from(run.as_str()));
+    let name =
+        project::run_of_ledger(path).map_or_else(|| String::from(path), |run| String::from(run.as_str()));
     Value::from(Object::of([
         ("name", Value::from(name)),
         ("file", Value::from(path)),

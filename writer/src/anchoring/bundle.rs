@@ -27,7 +27,8 @@ const LONGEST_COPY: usize = 0xff_ffff;
 pub fn bundle(store: &Store, run: &RunId) -> Result<Option<Vec<u8>>, Error> {
     let name = anchor_ref(run);
     let Some(tip) = store.reference(&name)? else { return Ok(None) };
-    let mut packing = Packing { store, body: Vec::new(), count: 0, seen: BTreeSet::new(), chunks: BTreeMap::new() };
+    let mut packing =
+        Packing { store, body: Vec::new(), count: 0, seen: BTreeSet::new(), chunks: BTreeMap::new() };
     let mut next = Some(tip);
     let mut anchors = 0;
     while let Some(commit) = next.take().filter(|_| anchors < HISTORY_LIMIT) {

@@ -1,6 +1,7 @@
 //! The command line: arguments in, one of [`exit::Exit`] out. One file a command group.
 
 mod audit;
+mod check;
 mod completions;
 mod doctor;
 mod escalation;
@@ -142,6 +143,8 @@ enum Command {
     Evidence(evidence::Command),
     /// Check evidence: a run's name, or files and folders, each told by its content
     Verify(verify::Args),
+    /// The gate for CI: all ledgers and receipts hold, and none was rewritten since the base
+    Check(check::Args),
     /// Say what a check or a fault means, and what to do
     Explain(explain::Args),
     /// Show the runs of this project at a glance, with anchors, keys, trust and stalls
@@ -219,6 +222,7 @@ fn run(cli: &Cli) -> Result<Exit, Failure> {
         Command::Audit(command) => audit::run(&cli.global, command),
         Command::Evidence(command) => evidence::run(&cli.global, command),
         Command::Verify(args) => verify::run(&cli.global, args),
+        Command::Check(args) => check::run(&cli.global, args),
         Command::Explain(args) => explain::run(&cli.global, args),
         Command::Status => status::run(&cli.global),
         Command::Doctor => doctor::run(&cli.global),

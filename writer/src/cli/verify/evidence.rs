@@ -50,6 +50,7 @@ pub(super) fn check(subjects: &[Subject], args: &Args) -> Result<Report, Failure
             commit: args.expected_commit,
             trust: args.signer.trust()?,
             requirements: Vec::new(),
+            together: false,
             shown: false,
         },
     );
@@ -58,18 +59,18 @@ pub(super) fn check(subjects: &[Subject], args: &Args) -> Result<Report, Failure
         Ok(None) => {}
         Err(error) => out::say(&format!("the HMAC key is not used: {error}")),
     }
-    let mut piece = vec![0; PIECE];
-    for (path, name) in &given.files {
-        // The lock is looked at first: a writer that ends in between leaves settled bytes.
-        let lock = path.with_file_name(".ledger.lock");
-        let held = name.ends_with("/000000.jsonl") && Lock::is_held(&lock);
-        let file = open_regular(path)?;
-        session.open(name);
-        push(&mut session, &file, &mut piece)
-            .map_err(|source| durable::Error::new("can't read", path, source))?;
-        session.close(if held { LastLine::InFlight } else { LastLine::Settled });
-    }
+    given.feed(&mut session)?;
     Ok(session.finish().report)
+}
+
+/// Gives a session the evidence of a project: what is below its `.sdd`.
+pub(in super::super) fn feed_project(session: &mut Session, root: &Path) -> Result<(), Failure> {
+    let mut given = Given::default();
+    let folder = root.join(".sdd");
+    if is_folder(&folder) {
+        given.walk(&folder, ".sdd/", 0)?;
+    }
+    given.feed(session)
 }
 
 fn push(session: &mut Session, mut file: &File, piece: &mut [u8]) -> std::io::Result<()> {
@@ -89,6 +90,22 @@ struct Given {
 }
 
 impl Given {
+    /// Gives a session the files, one after the other.
+    fn feed(&self, session: &mut Session) -> Result<(), Failure> {
+        let mut piece = vec![0; PIECE];
+        for (path, name) in &self.files {
+            // The lock is looked at first: a writer that ends in between leaves settled bytes.
+            let lock = path.with_file_name(".ledger.lock");
+            let held = name.ends_with("/000000.jsonl") && Lock::is_held(&lock);
+            let file = open_regular(path)?;
+            session.open(name);
+            push(session, &file, &mut piece)
+                .map_err(|source| durable::Error::new("can't read", path, source))?;
+            session.close(if held { LastLine::InFlight } else { LastLine::Settled });
+        }
+        Ok(())
+    }
+
     fn subject(&mut self, subject: &Subject) -> Result<(), Failure> {
         if subject.path.is_dir() {
             let name = self.free(&folder_name(&subject.path));
