@@ -195,7 +195,7 @@ fn cell(text: &str) -> String {
     out
 }
 
-/// JUnit XML: a suite a subject, a case a check.
+/// JUnit XML, as Jenkins' schema has it: a suite a subject, a case a check.
 #[must_use]
 pub fn junit(report: &Report) -> String {
     let mut suites = String::new();
@@ -228,7 +228,7 @@ pub fn junit(report: &Report) -> String {
                     format!(">\n      <failure type=\"{kind}\" message=\"{said}\"/>\n    </testcase>\n")
                 }
                 _ if is_skipped(check) => {
-                    format!(">\n      <skipped message=\"{said}\"/>\n    </testcase>\n")
+                    format!(">\n      <skipped>{said}</skipped>\n    </testcase>\n")
                 }
                 _ => String::from("/>\n"),
             };
