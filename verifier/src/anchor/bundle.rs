@@ -25,6 +25,7 @@ use crate::chain::Place;
 use crate::id::RunId;
 use crate::json::{Object, Value};
 use crate::ledger::Row;
+use crate::order;
 use crate::report::{Check, Report, Status, Verdict};
 
 /// The most refs that are read.
@@ -104,7 +105,7 @@ impl<'a> Bundle<'a> {
             }
         }
         let mut names: Vec<_> = refs.iter().map(|(name, _)| name).collect();
-        names.sort_unstable();
+        order::sort(&mut names);
         if let Some(pair) = names.windows(2).find(|pair| pair[0] == pair[1]) {
             return Err(header("the ref is there twice", pair[0].as_bytes()));
         }

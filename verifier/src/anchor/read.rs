@@ -17,6 +17,7 @@ use crate::chain::{FaultKind, Place};
 use crate::hash::Digest;
 use crate::id::RunId;
 use crate::ledger::Row;
+use crate::table::Table;
 
 /// What a store is known to lack. A missing object is a fault, unless it is known to be missing:
 /// then what needs it is not checked.
@@ -168,7 +169,7 @@ impl Body {
         let wanted = known.wanted.into_iter().flatten().collect();
         let mut walk = ChunkWalk::new(run, (shared, from), wanted, visit);
         body.whole = true;
-        let mut seen: BTreeSet<&ObjectId> = shape.chunks[..shared].iter().collect();
+        let mut seen: Table<()> = shape.chunks[..shared].iter().map(|id| (id.to_hex(), ())).collect();
         for (index, chunk) in shape.chunks.iter().enumerate().skip(shared) {
             match store.load(chunk, ObjectKind::Blob, MAX_CHUNK, None)? {
                 Ok(bytes) => {
@@ -176,7 +177,7 @@ impl Body {
                     body.last = Some(bytes);
                     // No chain has the same rows twice, so this is a fault by now; and a small
                     // tree could otherwise ask for the same bytes a million times.
-                    if !seen.insert(chunk) {
+                    if seen.insert(&chunk.to_hex(), ()).is_some() {
                         body.whole = false;
                         break;
                     }

@@ -1,6 +1,5 @@
 //! The report on one anchor and the anchors before it.
 
-use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec;
@@ -22,6 +21,7 @@ use crate::json::{Object, Value};
 use crate::ledger::Row;
 use crate::ledger::verify::entries;
 use crate::report::{Check, Report, Status, Verdict, Voucher};
+use crate::table::Table;
 
 /// How many anchors of a history are looked at, if the caller does not say.
 pub const HISTORY_LIMIT: u64 = 100_000;
@@ -111,19 +111,19 @@ pub fn verify<E>(
 /// their names and bytes. `root` stands before the names in the report.
 #[must_use]
 pub fn report_tree(name: &str, root: &str, files: &[(&str, &[u8])], expect: Expect) -> Report {
-    let mut objects = BTreeMap::new();
-    let mut listed = BTreeMap::new();
+    let mut objects = Table::new();
+    let mut listed = Table::new();
     for (file, bytes) in files {
         // Bytes made to collide get an id that nothing has, and are named as missing.
         let id = ObjectId::of(ObjectKind::Blob, bytes).unwrap_or(ObjectId::from_bytes([0; ID_LEN]));
-        objects.insert(id, (ObjectKind::Blob, *bytes));
-        listed.insert(*file, id);
+        objects.insert(&id.to_hex(), (ObjectKind::Blob, *bytes));
+        listed.insert(file, id);
     }
     let tree = tree::of_files(&listed);
     let id = ObjectId::of(ObjectKind::Tree, &tree).unwrap_or(ObjectId::from_bytes([0; ID_LEN]));
-    objects.insert(id, (ObjectKind::Tree, &tree));
+    objects.insert(&id.to_hex(), (ObjectKind::Tree, &tree));
     let source = |id: &ObjectId, limit: usize| {
-        Ok::<_, Infallible>(match objects.get(id) {
+        Ok::<_, Infallible>(match objects.get(&id.to_hex()) {
             None => Found::Missing,
             Some((_, bytes)) if bytes.len() > limit => Found::TooLarge,
             Some((kind, bytes)) => Found::Object(*kind, bytes.to_vec()),

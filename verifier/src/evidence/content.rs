@@ -32,7 +32,7 @@ pub(super) type Visitor = Box<dyn FnMut(&Row<'_>, Place)>;
 
 /// A file that was read to its end.
 pub(super) enum Content {
-    Ledger(Ledger),
+    Ledger(Box<Ledger>),
     Steps(Outcome<StepRows>),
     Journal(Journal),
     /// Of a kind that is read as a whole, with others.
@@ -272,8 +272,10 @@ impl Incoming {
         let (stamps, shown) = (self.wanted.stamps, self.wanted.shown);
         let visit = (stamps || shown).then(|| {
             let taken = Rc::clone(&taken);
-            Box::new(move |row: &Row<'_>, place: Place| taken.borrow_mut().take(row, place, stamps, shown))
-                as Visitor
+            let visit: Visitor = Box::new(move |row: &Row<'_>, place: Place| {
+                taken.borrow_mut().take(row, place, stamps, shown);
+            });
+            visit
         });
         let rows = LedgerRows::visited_by(run.as_ref(), visit).looking_for(self.wanted.hashes.clone());
         LedgerWalk { walk: Walk::new(rows), taken, text: shown.then(Vec::new) }
@@ -304,7 +306,7 @@ impl LedgerWalk {
     fn finish(self, last_line: LastLine) -> Content {
         let outcome = self.walk.finish(last_line);
         let Taken { stamps, state, recent } = self.taken.take();
-        Content::Ledger(Ledger { outcome, stamps, state, recent, text: self.text })
+        Content::Ledger(Box::new(Ledger { outcome, stamps, state, recent, text: self.text }))
     }
 }
 

@@ -1,6 +1,5 @@
 //! Files in, one report out.
 
-use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -15,6 +14,7 @@ use crate::json::Value;
 use crate::ledger::Expect;
 use crate::receipt::Trust;
 use crate::report::{Report, Requirement};
+use crate::table::Table;
 use crate::tag::MasterKey;
 
 /// How many files may be given, those in archives among them.
@@ -45,7 +45,7 @@ pub struct Session {
     pub(super) name: String,
     pub(super) options: Options,
     pub(super) key: Option<MasterKey>,
-    pub(super) files: BTreeMap<String, Content>,
+    pub(super) files: Table<Content>,
     pub(super) archives: Vec<Archive>,
     /// Why a file was not taken.
     pub(super) refused: Vec<(String, String)>,
@@ -59,7 +59,7 @@ pub(super) struct Archive {
     pub(super) path: String,
     /// What stands before the paths of its files.
     pub(super) root: String,
-    pub(super) seals: BTreeMap<String, Seal>,
+    pub(super) seals: Table<Seal>,
     pub(super) fault: Option<TarError>,
     untar: Untar,
     member: Option<Incoming>,
@@ -79,7 +79,7 @@ impl Session {
             name: name.to_string(),
             options,
             key: None,
-            files: BTreeMap::new(),
+            files: Table::new(),
             archives: Vec::new(),
             refused: Vec::new(),
             under_way: None,
@@ -133,7 +133,7 @@ impl Session {
             }
             archive.member = None;
         }
-        self.files.insert(path, content);
+        self.files.insert(&path, content);
     }
 
     /// Ends the check: the report on everything.
@@ -148,7 +148,7 @@ impl Session {
 
     fn takes(&self, path: &str) -> Result<(), String> {
         path::check(path)?;
-        if self.files.contains_key(path) {
+        if self.files.contains(path) {
             return Err("a file of this path is there already".to_string());
         }
         if self.files.len() >= MAX_FILES {
@@ -176,7 +176,7 @@ impl Session {
         Archive {
             path: path.to_string(),
             root,
-            seals: BTreeMap::new(),
+            seals: Table::new(),
             fault: None,
             untar: Untar::default(),
             member: None,
@@ -186,7 +186,9 @@ impl Session {
     /// Takes bytes of the archive that came last.
     fn unpack(&mut self, bytes: &[u8]) {
         let wanted = self.wanted(true);
-        let Some(archive) = self.archives.last_mut().filter(|archive| archive.fault.is_none()) else { return };
+        let Some(archive) = self.archives.last_mut().filter(|archive| archive.fault.is_none()) else {
+            return;
+        };
         let Archive { root, seals, untar, member, fault, .. } = archive;
         let (files, room) = (&mut self.files, &mut self.room);
         let taken = untar.push(bytes, |item| match item {
@@ -208,8 +210,8 @@ impl Session {
                 if start.is_some() {
                     return Err("an archive in an archive is not opened".to_string());
                 }
-                seals.insert(path.strip_prefix(root.as_str()).unwrap_or(&path).to_string(), seal);
-                match files.insert(path.clone(), content) {
+                seals.insert(path.strip_prefix(root.as_str()).unwrap_or(&path), seal);
+                match files.insert(&path, content) {
                     None => Ok(()),
                     Some(_) => Err(format!("{path} is there already")),
                 }

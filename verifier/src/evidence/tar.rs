@@ -11,11 +11,12 @@
 //!
 //! Source: POSIX.1-2017 pax, "ustar Interchange Format". Does not prove who packed it.
 
-use alloc::collections::BTreeSet;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt;
+
+use crate::table::Table;
 
 use super::path;
 
@@ -61,7 +62,7 @@ pub struct Untar {
     at: u64,
     stage: Stage,
     block: Vec<u8>,
-    names: BTreeSet<String>,
+    names: Table<()>,
 }
 
 #[derive(Debug)]
@@ -81,7 +82,7 @@ pub fn is_one(beginning: &[u8]) -> bool {
 
 impl Default for Untar {
     fn default() -> Untar {
-        Untar { at: 0, stage: Stage::Header, block: Vec::with_capacity(BLOCK), names: BTreeSet::new() }
+        Untar { at: 0, stage: Stage::Header, block: Vec::with_capacity(BLOCK), names: Table::new() }
     }
 }
 
@@ -215,7 +216,7 @@ impl Untar {
                 if name.is_empty() {
                     return Ok(Stage::Header);
                 }
-                if !self.names.insert(name.clone()) {
+                if self.names.insert(&name, ()).is_some() {
                     return Err(format!("{name} is there twice"));
                 }
                 if folder {
@@ -329,8 +330,10 @@ fn harmless(mut text: &[u8], global: bool) -> Result<(), String> {
     let wrong = || "an extended header can't be read".to_string();
     while !text.is_empty() {
         let space = text.iter().take(8).position(|&byte| byte == b' ').ok_or_else(wrong)?;
-        let stated: usize =
-            core::str::from_utf8(&text[..space]).ok().and_then(|digits| digits.parse().ok()).ok_or_else(wrong)?;
+        let stated: usize = core::str::from_utf8(&text[..space])
+            .ok()
+            .and_then(|digits| digits.parse().ok())
+            .ok_or_else(wrong)?;
         let record = text.get(space + 1..stated).and_then(|record| record.strip_suffix(b"\n"));
         let record = record.and_then(|record| core::str::from_utf8(record).ok()).ok_or_else(wrong)?;
         let key = record.split_once('=').ok_or_else(wrong)?.0;
@@ -481,7 +484,8 @@ mod tests {
             let said = unpack(&all, 512).unwrap_err();
             assert!(said.contains(why), "{said:?} should say {why:?}");
         };
-        for (kind, why) in [(b'1', "hard link"), (b'2', "symbolic"), (b'3', "device"), (b'S', "sparse"), (b'7', "kind")]
+        for (kind, why) in
+            [(b'1', "hard link"), (b'2', "symbolic"), (b'3', "device"), (b'S', "sparse"), (b'7', "kind")]
         {
             refused(edited(|all| all[156] = kind), why);
         }

@@ -57,7 +57,8 @@ pub(super) fn document(session: &Session, composed: &Composed<'_>) -> Value {
 }
 
 fn of_ledger(path: &str, ledger: &Ledger) -> Value {
-    let name = project::run_of_ledger(path).map_or_else(|| String::from(path), |run| String::from(run.as_str()));
+    let name =
+        project::run_of_ledger(path).map_or_else(|| String::from(path), |run| String::from(run.as_str()));
     Value::from(Object::of([
         ("name", Value::from(name)),
         ("file", Value::from(path)),
@@ -77,7 +78,7 @@ fn board(state: &State) -> Value {
             Value::from(Object::of([
                 ("attempts", Value::from(task.attempts)),
                 ("last_seq", Value::from(task.last_seq)),
-                ("task_id", Value::from(id.as_str())),
+                ("task_id", Value::from(id)),
             ]))
         });
         Value::from(Object::of([
