@@ -152,7 +152,7 @@ impl<'a> Bundle<'a> {
 /// there must be one or more.
 #[must_use]
 pub fn report(name: &str, bytes: &[u8], expect: Expect) -> Report {
-    report_with(name, bytes, expect, |_, _, _| {})
+    report_with(name, bytes, expect, &mut |_, _, _| {})
 }
 
 /// As [`report`]; `visit` is called with each run and each row of its anchor that holds, in order.
@@ -161,7 +161,7 @@ pub fn report_with(
     name: &str,
     bytes: &[u8],
     expect: Expect,
-    mut visit: impl FnMut(&RunId, &Row<'_>, Place),
+    visit: &mut dyn FnMut(&RunId, &Row<'_>, Place),
 ) -> Report {
     const ID: &str = "bundle.form";
     let failed = |said: String| {

@@ -274,7 +274,9 @@ impl<V: Visit<Event>> AuditRows<V> {
 }
 
 impl<V: Visit<Event>> Rows for AuditRows<V> {
-    const LINES: Lines = Lines::Exact;
+    fn lines(&self) -> Lines {
+        Lines::Exact
+    }
 
     fn line(&mut self, line: &[u8], place: Place) -> Line {
         self.judge(line, place).map_or_else(|line| line, |()| Line::Row)

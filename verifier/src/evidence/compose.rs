@@ -1,5 +1,6 @@
 //! From the files to the reports on them, and from these to one.
 
+use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -12,7 +13,7 @@ use super::project::{self, folder, folder_name};
 use super::session::{Archive, Session};
 use crate::anchor::{self, bundle};
 use crate::audit::{self, Log, Start, arrange};
-use crate::chain::{LastLine, Place, Unseen, Walk};
+use crate::chain::{LastLine, Place, Walk};
 use crate::compare::{Comparison, Stamp, compare};
 use crate::gzip::Gunzip;
 use crate::hash::Digest;
@@ -20,7 +21,7 @@ use crate::id::RunId;
 use crate::journal;
 use crate::json::{self, Object, Value};
 use crate::ledger::{self, Expect};
-use crate::receipt::{Files, Scope, Together, Trust};
+use crate::receipt::{AuditIndex, Files, Scope, SpineIndex, Together, Trust};
 use crate::report::{Check, Report, Status, Verdict, Voucher};
 use crate::spine::{self, HeadFile, SpineRows};
 use crate::step;
@@ -180,7 +181,7 @@ impl<'a> Composer<'a> {
     fn bundles(&mut self) {
         for (path, bytes) in self.of_kind(Kind::Bundle) {
             let mut chains: Table<(Vec<Stamp>, Vec<Entry>)> = Table::new();
-            let report = bundle::report_with(path, bytes, self.anchor_expect(), |run, row, place| {
+            let report = bundle::report_with(path, bytes, self.anchor_expect(), &mut |run, row, place| {
                 let (stamps, recent) = chains.get_or_default(run.as_str());
                 stamps.push(Stamp::of(row));
                 if self.session.options.shown {
@@ -337,7 +338,7 @@ impl<'a> Composer<'a> {
         for (path, bytes) in self.of_kind(Kind::Spine) {
             let head_path = format!("{}spine.head", folder(path));
             let head = HeadFile::read(self.held(&head_path));
-            let mut walk = Walk::new(SpineRows::new(self.session.key.as_ref(), &head, Unseen));
+            let mut walk = Walk::new(SpineRows::new(self.session.key.as_ref(), &head, SpineIndex::default()));
             walk.push(bytes);
             let outcome = walk.finish(LastLine::Settled);
             let name = match folder(path) {
@@ -372,7 +373,8 @@ impl<'a> Composer<'a> {
         for (root, days) in &self.logs() {
             let start = self.audit_start(root, days);
             let arranged = arrange(days.names());
-            let mut log = Log::new(self.session.key.as_ref(), start, Unseen).in_folder(&arranged);
+            let mut log =
+                Log::new(self.session.key.as_ref(), start, AuditIndex::default()).in_folder(&arranged);
             for day in &arranged.days {
                 log.open(day);
                 log.push(days.get(day.name).copied().unwrap_or_default());
@@ -706,12 +708,12 @@ pub(super) fn around(side: &Side<'_>, entry: u64, run: &str) -> Vec<Entry> {
         Rows::Text(Some(text)) => {
             let mut found = Vec::new();
             let run = RunId::new(run).ok();
-            let rows = ledger::LedgerRows::new(run.as_ref(), |row: &ledger::Row<'_>, place: Place| {
+            let visit: ledger::Visitor<'_> = Box::new(|row: &ledger::Row<'_>, place: Place| {
                 if near.contains(&place.entry) {
                     found.push(Entry::of(row, place));
                 }
             });
-            let mut walk = Walk::new(rows);
+            let mut walk = Walk::new(ledger::LedgerRows::new(run.as_ref(), visit));
             walk.push(text);
             drop(walk.finish(LastLine::Settled));
             found

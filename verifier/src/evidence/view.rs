@@ -91,7 +91,7 @@ fn board(state: &State) -> Value {
 }
 
 fn of_journal(path: &str, journal: &Journal) -> Value {
-    let events = journal.outcome.rows.visitor.0.iter().map(|(index, event, ts, hash)| {
+    let events = journal.recent.iter().map(|(index, event, ts, hash)| {
         Value::from(Object::of([
             ("index", Value::from(*index)),
             ("event", Value::String(event.clone())),

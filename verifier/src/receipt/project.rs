@@ -1,6 +1,7 @@
 //! Receipts checked with the files of their project, held in memory: for readers who have no
 //! folder to look into, such as a page or an archive.
 
+use alloc::boxed::Box;
 use alloc::format;
 use alloc::vec::Vec;
 
@@ -9,8 +10,8 @@ use super::{
     report,
 };
 use crate::audit::{Log, Start, arrange};
-use crate::chain::{LastLine, Walk};
-use crate::journal::EventRows;
+use crate::chain::{LastLine, Visit, Walk};
+use crate::journal::{self, Event, EventRows};
 use crate::report::Report;
 use crate::spine::{HeadFile, SpineRows};
 use crate::table::Table;
@@ -55,9 +56,12 @@ impl<'a> Together<'a> {
         let receipt = File::read(self.files.get(path).copied().unwrap_or_default());
         let journal = receipt.binding.as_ref().and_then(|binding| {
             let name = format!(".sdd/runs/{}/journal.jsonl", binding.run_id);
-            let mut walk = Walk::new(EventRows::new(JournalView::of(Some(binding))));
+            let mut view = JournalView::of(Some(binding));
+            let visit: journal::Visitor<'_> = Box::new(|event: &Event, place| view.visit(event, place));
+            let mut walk = Walk::new(EventRows::new(visit));
             walk.push(self.files.get(&name)?);
-            Some(Journal::of(&name, walk.finish(LastLine::Settled)))
+            let outcome = walk.finish(LastLine::Settled).map(drop);
+            Some(Journal { file: name, outcome, view })
         });
         report(&Evidence {
             file: path,
