@@ -744,3 +744,52 @@ fn a_thousand_runs_are_listed() {
     let listed = host.json(&["ledger", "runs"]);
     assert_eq!(listed["runs"].as_array().unwrap().len(), 1001);
 }
+
+#[test]
+fn what_a_killed_fetch_left_is_removed_by_a_later_one_and_no_live_one_s() {
+    let world = World::new();
+    world.remote();
+    let host = world.clone("host", &[]).opened();
+    host.ok(&["ledger", "anchor", RUN]);
+    host.ok(&["ledger", "push", RUN]);
+    let folder = |name: &str| {
+        let folder = world.0.path().join(name);
+        fs::create_dir(&folder).unwrap();
+        folder
+    };
+    let (temporary, programs) = (folder("tmp"), folder("programs"));
+    // A git that never ends its fetch.
+    let path = std::env::var("PATH").unwrap();
+    let slow = "#!/bin/sh\ncase \" $* \" in *' fetch '*) exec sleep 20;; esac\n\
+                PATH=${PATH#*:} exec git \"$@\"\n";
+    let program = programs.join("git");
+    fs::write(&program, slow).unwrap();
+    fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let left = || -> Vec<PathBuf> {
+        let entries = fs::read_dir(&temporary).unwrap().map(|entry| entry.unwrap().path());
+        entries.filter(|path| path.join("waybill.lock").exists()).collect()
+    };
+    let fetch = || {
+        let mut command = host.command(&["ledger", "fetch", RUN]);
+        command.env("TMPDIR", &temporary).stdout(Stdio::null()).stderr(Stdio::null());
+        command
+    };
+    let mut child = fetch().env("PATH", format!("{}:{path}", programs.display())).spawn().unwrap();
+    while left().is_empty() {
+        assert!(child.try_wait().unwrap().is_none(), "it ended");
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    let old = std::time::SystemTime::now() - std::time::Duration::from_secs(120);
+    let age = || fs::File::open(&left()[0]).unwrap().set_modified(old).unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    age();
+    assert!(fetch().status().unwrap().success());
+    assert_eq!(left().len(), 1, "its process lives");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(left().len(), 1);
+    age();
+    assert!(fetch().status().unwrap().success());
+    assert!(left().is_empty(), "{:?}", left());
+    assert_eq!(fs::read_dir(&temporary).unwrap().count(), 0);
+}

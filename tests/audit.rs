@@ -108,3 +108,27 @@ fn packed_days_still_verify_and_listing_reads_them() {
     let rows = home.ok(["audit", "log", "--json"]).out.lines().count();
     assert_eq!(u64::try_from(rows).unwrap(), before.entries());
 }
+
+#[test]
+fn a_listed_event_is_all_that_its_row_has() {
+    for name in ["ok-archived", "ok-v1"] {
+        let home = Home::of_vector("audit", name);
+        fs::create_dir(home.path().join(".sdd")).unwrap();
+        fs::rename(home.path().join("audit"), home.path().join(".sdd/audit")).unwrap();
+        let listed = home.ok(["audit", "log", "--json"]).out;
+        let listed: Vec<serde_json::Value> =
+            listed.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let mut found = 0;
+        for entry in fs::read_dir(home.path().join(".sdd/audit")).unwrap() {
+            let path = entry.unwrap().path();
+            if path.extension().is_some_and(|end| end == "jsonl") {
+                for row in fs::read_to_string(path).unwrap().lines() {
+                    let row: serde_json::Value = serde_json::from_str(row).unwrap();
+                    assert!(listed.contains(&row), "{name}: {row}");
+                    found += 1;
+                }
+            }
+        }
+        assert!(found > 0, "{name}");
+    }
+}

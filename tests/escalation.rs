@@ -398,3 +398,41 @@ fn a_disk_that_fails_in_between_is_said_and_the_next_time_completes_it() {
     assert_eq!(report(&home.run(["audit", "verify", "--json"])).entries(), 7);
     assert_eq!(report(&home.run(["journal", "verify", "other", "--json"])).entries(), 3);
 }
+
+#[test]
+fn the_first_digits_of_an_id_are_enough_where_they_name_one_receipt() {
+    let home = Home::of_vector("receipt", "ok-full-window");
+    let id = home.receipts().pop().unwrap();
+    let whole = home.verify_receipt(&id);
+    assert_eq!(home.verify_receipt(&id[..4]).0, whole.0);
+    assert_eq!(home.ok(["escalation", "show", &id[..9]]).out, home.ok(["escalation", "show", &id]).out);
+    let file = |id: &str| home.path().join(format!(".sdd/escalation/receipts/{id}.json"));
+    let others: Vec<_> = ["0", "1"].iter().map(|digit| format!("{}{}", &id[..6], digit.repeat(26))).collect();
+    for (count, other) in others.iter().enumerate() {
+        fs::copy(file(&id), file(other)).unwrap();
+        for command in ["show", "verify"] {
+            let said = home.fails(64, &[&id[..6], &others[0]], ["escalation", command, &id[..6]]);
+            assert_eq!(said.err.lines().count(), 1, "{said:?}");
+            assert!(said.err.contains(["more of its digits", "and 1 more"][count]), "{said:?}");
+            // What is exact, or goes on, is no other's.
+            assert!(home.run(["escalation", command, &id]).out.contains(&id));
+            assert!(home.run(["escalation", command, &id[..8]]).out.contains(&id));
+        }
+    }
+    home.fails(1, &["no receipt 0000 here"], ["escalation", "verify", "0000"]);
+    for wrong in [&id[..3], "", "793C8E6B", &format!("{id}0"), "793c…"] {
+        home.fails(64, &["32 lowercase hex"], ["escalation", "show", wrong]);
+    }
+}
+
+#[test]
+fn what_is_empty_is_shown_as_such_and_an_unknown_end_with_its_mend() {
+    let home = Home::signing();
+    events(&home, 1);
+    home.ok(EMIT);
+    let shown = home.ok(["escalation", "show", &home.receipts()[0]]).out;
+    let session = shown.lines().find(|line| line.starts_with("session_id")).unwrap();
+    assert_eq!(session.split_whitespace().collect::<Vec<_>>(), ["session_id", "-"]);
+    let text = home.ok(["journal", "verify", "r"]).out;
+    assert!(text.contains("cut off at the end: give --expected-head where it is known"), "{text}");
+}

@@ -6,6 +6,7 @@ mod audit;
 mod cli;
 mod crash;
 mod escalation;
+mod evidence;
 mod faults;
 mod flips;
 mod help;

@@ -115,6 +115,29 @@ fn without_the_key_receipts_are_incomplete_and_say_why() {
 }
 
 #[test]
+fn what_is_not_checked_is_said_once() {
+    let home = Home::of_vector("receipt", "ok-full-window");
+    fs::remove_file(home.key()).unwrap();
+    let id = home.receipts().pop().unwrap();
+    let path = format!(".sdd/escalation/receipts/{id}.json");
+    fs::copy(home.path().join(path), home.path().join(format!("{id}.json"))).unwrap();
+    let audit = Home::of_vector("audit", "ok-archived");
+    fs::remove_file(audit.key()).unwrap();
+    let mut unchecked = 0;
+    for said in [
+        home.ok(["escalation", "verify", &id]),
+        home.ok(["verify", &format!("{id}.json")]),
+        audit.ok(["verify", "audit"]),
+    ] {
+        for line in said.out.lines().filter(|line| line.starts_with("NOT CHECKED")) {
+            assert!(!line.contains("not checked"), "{line}");
+            unchecked += 1;
+        }
+    }
+    assert!(unchecked > 5, "{unchecked}");
+}
+
+#[test]
 fn every_spine_gives_what_strict_says() {
     let mut known = BTreeSet::new();
     for (name, expected) in cases("spine") {

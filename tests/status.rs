@@ -130,3 +130,48 @@ fn a_narrow_terminal_and_one_without_colour_get_the_same_words() {
     assert!(!forced.unwrap().stdout.contains(&0x1b));
     assert!(home.ok(["status", "--help"]).out.contains("no signature, tag or link"));
 }
+
+#[test]
+fn one_of_something_is_said_as_one() {
+    let home = in_a_repository();
+    home.ok(["keys", "init"]);
+    home.ok(["keys", "trust", PUBLIC, "--name", "ann"]);
+    home.ok(["journal", "record", "r", "--event", "a.b"]);
+    home.ok(["escalation", "emit", "r", "--worker", "w", "--reason", "unknown", "--timestamp", "7"]);
+    home.ok(["ledger", "anchor", RUN]);
+    let id = home.receipts().pop().unwrap();
+    let mut said = String::new();
+    for command in [
+        &["status"][..],
+        &["doctor"],
+        &["ledger", "open", RUN],
+        &["ledger", "state", RUN],
+        &["ledger", "anchor", RUN],
+        &["ledger", "diff", RUN],
+        &["ledger", "verify", RUN],
+        &["ledger", "verify", RUN, "--anchored"],
+        &["ledger", "resume", RUN, "--dry-run"],
+        &["journal", "verify", "r"],
+        &["escalation", "verify", &id],
+        &["verify", ".sdd/lineage/escalations"],
+        &["verify", ".sdd/audit"],
+        &["audit", "verify"],
+    ] {
+        said.push_str(&home.run(command).out);
+    }
+    for words in ["1 entry in common", "1 event holds", "1 chunk,", "0 blobs written", "1 file,", "1 receipt"]
+    {
+        assert!(said.contains(words), "{words}: {said}");
+    }
+    let two = fs::read(home.project.ledger()).unwrap();
+    fs::write(home.project.ledger(), [&two[..], b"{"].concat()).unwrap();
+    said.push_str(&home.run(["verify", RUN]).out);
+    said.push_str(&home.ok(["ledger", "open", RUN]).err);
+    assert!(said.contains("the torn 1 byte aside") && said.contains("torn tail of 1 byte"), "{said}");
+    let many = ["entries", "events", "chunks", "files", "blobs", "bytes", "rows", "signers", "receipts"];
+    for noun in many {
+        for before in [" ", "(", "\n"] {
+            assert!(!said.contains(&format!("{before}1 {noun}")), "{noun}: {said}");
+        }
+    }
+}

@@ -455,6 +455,46 @@ def torn(rng: random.Random, log: Log) -> None:
         log.check()
 
 
+def acknowledged(rng: random.Random, log: Log) -> None:
+    """A tear that the reference seals and an operator acknowledges there.
+
+    It then accepts whatever stands in the torn line's place; we accept no line that is no row,
+    and leave the log as it is. Without that line both find it good and go on.
+    """
+    log.they_append([event(rng) for _ in range(3)])
+    (path,) = log.audit.glob("*.jsonl")
+    rows = path.read_bytes()
+    with path.open("ab") as file:
+        file.write(b'{"actor": "x", "det')
+    log.they_append([event(rng)])
+    (tear,) = log.they_verify()["tears"]
+    same((tear["sealed"], tear["acknowledged"]), (True, False), f"the tear ({tear})")
+    same(tear["verified_prefix_offset"], len(rows), "where the tear begins")
+    same(log.they_verify()["ok"], False, "the reference's verdict before the acknowledgement")
+    argv = ["audit", "ack-tear", "--segment", path.name, "--offset", str(tear["byte_offset"])]
+    argv += ["--reason", "looked at", "--actor", "operator"]
+    done = log.reference("cli", argv=argv, cwd=str(log.folder))
+    same(done["exit"], 0, f"exit code of the acknowledgement ({done})")
+    same(log.they_verify()["ok"], True, "the reference's verdict behind it")
+    mended = path.read_bytes()
+    lines = mended.splitlines(keepends=True)
+    other = b"".join([*lines[:3], b"anything else, and more of it\n", *lines[4:]])
+    for data in (mended, other):
+        path.write_bytes(data)
+        same(log.they_verify()["ok"], True, "the reference's verdict, whatever the torn line is")
+        (fault,) = log.we_verify(code=2, verdict="failed")["facts"]["faults"]
+        found = fault["fault"], fault["line"], fault["byte"]
+        same(found, ("interior_corruption", 4, len(rows)), "our fault")
+        log.transition()
+        log.waybill("ledger", "anchor", log.run, "--workdir", str(log.folder)).expect(2)
+        same(path.read_bytes(), data, "the log after our anchor")
+    path.write_bytes(b"".join([*lines[:3], *lines[4:]]))
+    log.rows = [json.loads(line) for line in path.read_bytes().splitlines()]
+    log.check()
+    log.we_append()
+    log.check()
+
+
 FIXED: list[tuple[str, Callable[[random.Random, Log], None]]] = [
     ("by turns", turns),
     ("of an anchor again", again),
@@ -462,4 +502,5 @@ FIXED: list[tuple[str, Callable[[random.Random, Log], None]]] = [
     ("of a thousand events", many),
     ("under another key", other_key),
     ("with a torn tail", torn),
+    ("with a tear that the reference acknowledged", acknowledged),
 ]

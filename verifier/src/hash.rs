@@ -6,6 +6,7 @@
 use alloc::string::String;
 use core::fmt;
 
+use sha2::block_api::compress256;
 use sha2::{Digest as _, Sha256};
 
 /// How many hex digits a digest has.
@@ -122,6 +123,105 @@ impl fmt::Debug for Hasher {
     }
 }
 
+/// How many bytes SHA-256 takes at a time.
+pub(crate) const BLOCK_LEN: usize = 64;
+
+/// SHA-256 by whole blocks, for a message that is hashed while it is read for something else.
+///
+/// Each round waits for the one before; a processor does other work meanwhile, if it finds any
+/// among the next few hundred instructions.
+#[derive(Clone, Debug)]
+pub(crate) struct Blocks {
+    state: [u32; 8],
+    hashed: usize,
+}
+
+impl Blocks {
+    /// A hasher that has seen nothing. The words are those of FIPS 180-4 5.3.3.
+    pub(crate) fn new() -> Blocks {
+        let state = [
+            0x6a09_e667,
+            0xbb67_ae85,
+            0x3c6e_f372,
+            0xa54f_f53a,
+            0x510e_527f,
+            0x9b05_688c,
+            0x1f83_d9ab,
+            0x5be0_cd19,
+        ];
+        Blocks { state, hashed: 0 }
+    }
+
+    /// Takes the message's next blocks.
+    #[inline]
+    pub(crate) fn update(&mut self, blocks: &[[u8; BLOCK_LEN]]) {
+        compress256(&mut self.state, blocks);
+        self.hashed += blocks.len() * BLOCK_LEN;
+    }
+
+    /// The digest of the message that goes on with `blocks` and ends with `ending`.
+    #[inline]
+    pub(crate) fn finish(mut self, blocks: &[[u8; BLOCK_LEN]], ending: &mut Ending) -> Digest {
+        let hashed = self.hashed + blocks.len() * BLOCK_LEN;
+        let padded = ending.pad(hashed);
+        // Behind the padding: what was just written is ready when these blocks are done.
+        self.update(blocks);
+        self.update(padded);
+        let mut digest = [0; 32];
+        for (bytes, word) in digest.as_chunks_mut().0.iter_mut().zip(self.state) {
+            *bytes = word.to_be_bytes();
+        }
+        Digest(digest)
+    }
+}
+
+/// The end of a message, behind its whole blocks.
+pub(crate) struct Ending {
+    bytes: [u8; ENDING_LEN + PADDING_LEN],
+    length: usize,
+}
+
+/// How long an [`Ending`] may be.
+pub(crate) const ENDING_LEN: usize = 184;
+
+/// The most that padding takes: a bit that is set, zeros, and the length in eight bytes.
+const PADDING_LEN: usize = BLOCK_LEN + 8;
+
+impl Ending {
+    pub(crate) fn new() -> Ending {
+        Ending { bytes: [0; ENDING_LEN + PADDING_LEN], length: 0 }
+    }
+
+    /// Appends the first `length` of `bytes`. Up to `N` are copied, if there are so many, because a
+    /// copy of one size for all is quicker; the next one, or the padding, overwrites the rest.
+    ///
+    /// # Panics
+    ///
+    /// Beyond [`ENDING_LEN`] bytes, or where `bytes` is shorter than `length`.
+    #[inline]
+    pub(crate) fn push<const N: usize>(&mut self, bytes: &[u8], length: usize) {
+        const { assert!(N <= BLOCK_LEN, "what padding clears") }
+        let room = &mut self.bytes[self.length..ENDING_LEN];
+        match (room.first_chunk_mut::<N>(), bytes.first_chunk()) {
+            (Some(room), Some(chunk)) if length <= N => *room = *chunk,
+            _ => room[..length].copy_from_slice(&bytes[..length]),
+        }
+        self.length += length;
+    }
+
+    /// Clears what is left behind the end, and pads.
+    #[inline]
+    fn pad(&mut self, hashed: usize) -> &[[u8; BLOCK_LEN]] {
+        let mut padding = [0; BLOCK_LEN];
+        padding[0] = 0x80;
+        self.bytes[self.length..self.length + BLOCK_LEN].copy_from_slice(&padding);
+        let end = (self.length + 9).next_multiple_of(BLOCK_LEN);
+        let bits = u64::try_from(hashed + self.length).unwrap_or(u64::MAX) * 8;
+        self.bytes[end - 8..end].copy_from_slice(&bits.to_be_bytes());
+        self.bytes[..end].as_chunks().0
+    }
+}
+
 pub(crate) fn nibble(digit: u8) -> Option<u8> {
     match digit {
         b'0'..=b'9' => Some(digit - b'0'),
@@ -137,6 +237,8 @@ pub(crate) fn digit(nibble: u8) -> u8 {
 
 #[cfg(test)]
 mod tests {
+    use alloc::vec::Vec;
+
     use super::*;
 
     #[test]
@@ -149,5 +251,23 @@ mod tests {
         assert_eq!(Digest::from_hex(&hex.as_bytes()[1..]), None);
         assert_eq!(Digest::of_parts(&[b"a", b"", b"bc"]), digest);
         assert_eq!(Digest::ZERO.hex(), GENESIS);
+    }
+
+    #[test]
+    fn a_message_hashed_by_blocks_has_the_digest_of_the_whole() {
+        let message: Vec<u8> = (0..=255).cycle().take(400).collect();
+        for length in 0..message.len() {
+            for last in (length.saturating_sub(ENDING_LEN)..=length).filter(|last| last % 64 == 0) {
+                let (first, second) = message[..last].split_at(last.min(64));
+                let mut blocks = Blocks::new();
+                blocks.update(first.as_chunks().0);
+                let mut ending = Ending::new();
+                let middle = last + (length - last) / 3;
+                ending.push::<BLOCK_LEN>(&message[last..], middle - last);
+                ending.push::<32>(&message[middle..], length - middle);
+                let digest = blocks.finish(second.as_chunks().0, &mut ending);
+                assert_eq!(digest, Digest::of(&message[..length]), "{last} of {length}");
+            }
+        }
     }
 }

@@ -12,6 +12,8 @@ pub mod audit;
 pub mod chain;
 pub mod compare;
 pub mod evidence;
+#[cfg(feature = "gate")]
+pub mod gate;
 pub mod gzip;
 pub mod hash;
 pub mod id;

@@ -257,9 +257,14 @@ impl Requirement {
 pub fn counted<N: fmt::Display + PartialEq + From<u8>>(count: N, one: &str) -> String {
     match one.strip_suffix('y') {
         _ if count == N::from(1) => format!("1 {one}"),
-        Some(stem) => format!("{count} {stem}ies"),
-        None => format!("{count} {one}s"),
+        Some(stem) if !stem.ends_with(['a', 'e', 'o']) => format!("{count} {stem}ies"),
+        _ => format!("{count} {one}s"),
     }
+}
+
+/// What holds, with its count: `1 entry holds` and `2 entries hold`.
+pub(crate) fn hold(count: u64, one: &str) -> String {
+    format!("{} {}", counted(count, one), if count == 1 { "holds" } else { "hold" })
 }
 
 /// What vouches for the evidence from outside of it.
@@ -411,5 +416,24 @@ impl Report {
             object.insert("subjects".into(), Value::from(parts));
         }
         Value::from(object)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_have_their_noun_s_number() {
+        for (count, one, expect) in [
+            (0, "entry", "0 entries"),
+            (1, "entry", "1 entry"),
+            (2, "entry", "2 entries"),
+            (1, "chunk", "1 chunk"),
+        ] {
+            assert_eq!(counted(count, one), expect);
+        }
+        assert_eq!(counted(300_usize, "byte"), "300 bytes");
+        assert_eq!((hold(1, "step"), hold(2, "step")), ("1 step holds".into(), "2 steps hold".into()));
     }
 }

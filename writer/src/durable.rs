@@ -67,6 +67,19 @@ pub fn open_regular(path: &Path) -> Result<File, Error> {
     Ok(file)
 }
 
+/// As [`open_regular`]; none if there is nothing.
+///
+/// # Errors
+///
+/// As [`open_regular`].
+pub fn open_if_there(path: &Path) -> Result<Option<File>, Error> {
+    match open_regular(path) {
+        Ok(file) => Ok(Some(file)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
 /// Creates the folders on the way to `path` below `root` that are missing, owner-only, each
 /// synced into its parent.
 ///

@@ -14,6 +14,7 @@ use waybill_verifier::key::{KeyError, PrivateKey, PublicKey};
 use zeroize::Zeroizing;
 
 use crate::durable::{self, open_regular};
+use crate::owner::{self, Loose, MAX_KEY};
 use crate::project::Project;
 
 /// The private key's file.
@@ -21,19 +22,11 @@ pub const PRIVATE: &str = "escalation-identity-key.pem";
 /// The public key's file.
 pub const PUBLIC: &str = "escalation-identity-public.pem";
 
-/// A longer file is no key.
-const MAX_KEY: u64 = 64 << 10;
-
 /// Why there is no identity to use.
 #[derive(Debug)]
 pub enum Error {
     /// Others than its owner can use the private key.
-    Loose {
-        /// Its file.
-        path: PathBuf,
-        /// Its mode.
-        mode: u32,
-    },
+    Loose(Loose),
     /// A file holds no such key.
     Key {
         /// The file.
@@ -59,11 +52,7 @@ pub enum Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Error::Loose { path, mode } => write!(
-                f,
-                "the private key {} has mode {mode:04o}, others than its owner can use it: chmod 600 {0}",
-                path.display()
-            ),
+            Error::Loose(error) => error.fmt(f),
             Error::Key { path, .. } => write!(f, "{} is not the key that it should be", path.display()),
             Error::Lost { private, public } => write!(
                 f,
@@ -95,6 +84,12 @@ impl std::error::Error for Error {
 impl From<durable::Error> for Error {
     fn from(error: durable::Error) -> Error {
         Error::File(error)
+    }
+}
+
+impl From<Loose> for Error {
+    fn from(error: Loose) -> Error {
+        Error::Loose(error)
     }
 }
 
@@ -164,18 +159,8 @@ pub fn private(project: &Project) -> Result<Option<PrivateKey>, Error> {
     let folder = project.identity();
     durable::refuse_links(project.root(), &folder)?;
     let path = folder.join(PRIVATE);
-    let file = match open_regular(&path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(error.into()),
-    };
-    let unreadable = |source| durable::Error::new("can't read", &path, source);
-    let mode = file.metadata().map_err(unreadable)?.permissions().mode() & 0o7777;
-    if mode & 0o077 != 0 {
-        return Err(Error::Loose { path, mode });
-    }
-    let mut bytes = Zeroizing::new(Vec::with_capacity(usize::try_from(MAX_KEY).unwrap_or(0)));
-    file.take(MAX_KEY).read_to_end(&mut bytes).map_err(unreadable)?;
+    let Some(file) = durable::open_if_there(&path)? else { return Ok(None) };
+    let bytes = owner::read_secret::<Error>("the private key", (&path, &file))?;
     let key = PrivateKey::from_file(&bytes).map_err(|source| Error::Key { path: path.clone(), source })?;
     let beside = folder.join(PUBLIC);
     match public(project)? {

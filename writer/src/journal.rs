@@ -5,14 +5,15 @@
 
 use std::fmt;
 
-use waybill_verifier::chain::{Fault, LastLine, MAX_LINE, Outcome, Place, Visit};
+use waybill_verifier::chain::{Fault, LastLine, Outcome, Place, Visit};
 use waybill_verifier::hash::Digest;
 use waybill_verifier::id::RunId;
 use waybill_verifier::journal::{self, BadDraft, Draft, Event, EventRows, Profile};
 use waybill_verifier::json::{Object, Value};
 
-use crate::durable::{self, AppendFile, Sync, open_regular};
+use crate::durable::{self, AppendFile, Sync};
 use crate::lock::{Lock, LockError, Wait};
+use crate::log::TooLong;
 use crate::log::recover::{self, TornTail};
 use crate::project::Project;
 use crate::read as files;
@@ -32,10 +33,7 @@ pub enum Error {
     /// It can't be recorded as an event.
     Draft(BadDraft),
     /// A row would be longer than readers read.
-    TooLong {
-        /// The row's length in bytes.
-        length: usize,
-    },
+    TooLong(TooLong),
     /// The lock.
     Lock(LockError),
     /// A file.
@@ -48,9 +46,7 @@ impl fmt::Display for Error {
             Error::Absent(run) => write!(f, "there is no journal of run {run} here"),
             Error::Damaged { run, fault } => write!(f, "the journal of run {run} is damaged: {fault}"),
             Error::Draft(error) => error.fmt(f),
-            Error::TooLong { length } => {
-                write!(f, "the row would have {length} bytes; a line has at most {MAX_LINE}")
-            }
+            Error::TooLong(error) => error.fmt(f),
             Error::Lock(error) => error.fmt(f),
             Error::File(error) => error.fmt(f),
         }
@@ -187,9 +183,7 @@ impl Journal {
         let draft = Draft { event, fields, ts: now, elapsed_s };
         let (row, hash) =
             journal::next(self.profile, (self.events, self.head.as_ref()), &draft).map_err(Error::Draft)?;
-        if row.len() > MAX_LINE {
-            return Err(Error::TooLong { length: row.len() });
-        }
+        TooLong::refuse(&row).map_err(Error::TooLong)?;
         let mut bytes = Vec::with_capacity(row.len() + 2);
         if self.lacks_newline {
             bytes.push(b'\n');
@@ -218,15 +212,10 @@ pub fn walk<V: Visit<Event>>(
     visitor: V,
 ) -> Result<Option<Outcome<EventRows<V>>>, durable::Error> {
     durable::refuse_links(project.root(), &project.journal_folder(run))?;
-    let held = Lock::is_held(&project.journal_lock(run));
-    let last_line = if held { LastLine::InFlight } else { LastLine::Settled };
+    let last_line = Lock::last_line(&project.journal_lock(run));
     let path = project.journal(run);
     let unreadable = |source| durable::Error::new("can't read", &path, source);
-    let file = match open_regular(&path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(error),
-    };
+    let Some(file) = durable::open_if_there(&path)? else { return Ok(None) };
     let size = files::size(&file).map_err(unreadable)?;
     files::walk(&file, size, EventRows::new(visitor), last_line).map_err(unreadable).map(Some)
 }

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, Flock, FlockArg, OFlag, fcntl};
 use nix::libc;
+use waybill_verifier::chain::LastLine;
 
 use crate::durable::Error;
 
@@ -70,15 +71,7 @@ impl Lock {
     /// If it is held and not to be waited for, or the file can't be used.
     pub fn take(path: &Path, wait: Wait, waiting: impl FnOnce(&str)) -> Result<Lock, LockError> {
         let failed = |source: io::Error| LockError::File(Error::new("can't lock", path, source));
-        let mut file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .mode(0o600)
-            .custom_flags(OFlag::O_NOFOLLOW.bits())
-            .open(path)
-            .map_err(failed)?;
+        let mut file = open(path).map_err(failed)?;
         match fcntl(&file, FcntlArg::F_OFD_SETLK(&whole_file(libc::F_WRLCK))) {
             Ok(_) => {}
             Err(Errno::EAGAIN | Errno::EACCES) => {
@@ -108,6 +101,12 @@ impl Lock {
         }
     }
 
+    /// What the last line of what it guards is, for who reads without it.
+    #[must_use]
+    pub fn last_line(path: &Path) -> LastLine {
+        if Lock::is_held(path) { LastLine::InFlight } else { LastLine::Settled }
+    }
+
     /// What the holder of a lock wrote of itself.
     #[must_use]
     pub fn holder_of(path: &Path) -> Option<String> {
@@ -131,15 +130,7 @@ impl FileLock {
     /// If it is held and not to be waited for, or the file can't be used.
     pub fn take(path: &Path, wait: Wait, waiting: impl FnOnce()) -> Result<FileLock, LockError> {
         let failed = |source: io::Error| LockError::File(Error::new("can't lock", path, source));
-        let file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .mode(0o600)
-            .custom_flags(OFlag::O_NOFOLLOW.bits())
-            .open(path)
-            .map_err(failed)?;
+        let file = open(path).map_err(failed)?;
         let file = match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
             Ok(file) => file,
             Err((file, Errno::EAGAIN)) => {
@@ -162,6 +153,24 @@ impl FileLock {
         let Ok(file) = crate::durable::open_regular(path) else { return false };
         matches!(Flock::lock(file, FlockArg::LockSharedNonblock), Err((_, Errno::EAGAIN)))
     }
+
+    /// What the last line of what it guards is, for who reads without it.
+    #[must_use]
+    pub fn last_line(path: &Path) -> LastLine {
+        if FileLock::is_held(path) { LastLine::InFlight } else { LastLine::Settled }
+    }
+}
+
+/// The lock's file, made if it is missing.
+fn open(path: &Path) -> io::Result<File> {
+    OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .custom_flags(OFlag::O_NOFOLLOW.bits())
+        .open(path)
 }
 
 fn whole_file(kind: i32) -> libc::flock {

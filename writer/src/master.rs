@@ -10,17 +10,14 @@
 
 use std::fmt;
 use std::fs::{self, DirBuilder};
-use std::io::Read;
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use waybill_verifier::tag::{MasterKey, ShortKey};
 use zeroize::Zeroizing;
 
 use crate::durable::{self, open_regular};
-
-/// Longer files are no keys.
-const MAX_KEY: u64 = 64 << 10;
+use crate::owner::{self, Loose};
 
 /// The variable that names the key's file.
 pub const VARIABLE: &str = "BERNSTEIN_AUDIT_KEY_PATH";
@@ -35,12 +32,7 @@ pub enum Error {
     /// No variable says where it is.
     NoPlace,
     /// Others than its owner can use the file.
-    Loose {
-        /// The file.
-        path: PathBuf,
-        /// Its mode.
-        mode: u32,
-    },
+    Loose(Loose),
     /// The file holds too little.
     Short {
         /// The file.
@@ -63,11 +55,7 @@ impl fmt::Display for Error {
                 f,
                 "neither {VARIABLE}, XDG_STATE_HOME nor HOME says where the HMAC key is: set one of them"
             ),
-            Error::Loose { path, mode } => write!(
-                f,
-                "the HMAC key {} has mode {mode:04o}, others than its owner can use it: chmod 600 {0}",
-                path.display()
-            ),
+            Error::Loose(error) => error.fmt(f),
             Error::Short { path, .. } => {
                 write!(f, "{} is no HMAC key; put the right file there", path.display())
             }
@@ -96,6 +84,12 @@ impl std::error::Error for Error {
 impl From<durable::Error> for Error {
     fn from(error: durable::Error) -> Error {
         Error::File(error)
+    }
+}
+
+impl From<Loose> for Error {
+    fn from(error: Loose) -> Error {
+        Error::Loose(error)
     }
 }
 
@@ -153,14 +147,7 @@ impl KeyFile {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
             Err(source) => return Err(durable::Error::new("can't read", path, source).into()),
         };
-        let unreadable = |source| durable::Error::new("can't read", path, source);
-        let file = open_regular(&real)?;
-        let mode = file.metadata().map_err(unreadable)?.permissions().mode() & 0o7777;
-        if mode & 0o077 != 0 {
-            return Err(Error::Loose { path: path.to_owned(), mode });
-        }
-        let mut bytes = Zeroizing::new(Vec::with_capacity(128));
-        file.take(MAX_KEY).read_to_end(&mut bytes).map_err(unreadable)?;
+        let bytes = owner::read_secret::<Error>("the HMAC key", (path, &open_regular(&real)?))?;
         let key = MasterKey::from_file(&bytes);
         key.map(Some).map_err(|source| Error::Short { path: path.to_owned(), source })
     }
@@ -212,6 +199,7 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "tests")]
 
     use std::fs::Permissions;
+    use std::os::unix::fs::PermissionsExt;
 
     use super::*;
 

@@ -6,7 +6,7 @@
 
 use std::fmt;
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{Read, Write};
 use std::path::Path;
 
 use waybill_verifier::chain::{LastLine, Outcome, Visit};
@@ -15,7 +15,7 @@ use waybill_verifier::report::Status;
 use waybill_verifier::spine::{self, Draft, Entry, HeadFile, SpineRows};
 use waybill_verifier::tag::MasterKey;
 
-use crate::durable::{self, AppendFile, Sync, open_regular};
+use crate::durable::{self, AppendFile, Sync};
 use crate::lock::{FileLock, LockError, Wait};
 use crate::log::recover::{self, TornTail};
 use crate::project::Project;
@@ -168,15 +168,10 @@ pub fn walk_file<V: Visit<Entry>>(
     visitor: V,
 ) -> Result<Option<Walked<V>>, durable::Error> {
     let folder = durable::folder_of(path);
-    let held = FileLock::is_held(&folder.join(LOCK));
-    let last_line = if held { LastLine::InFlight } else { LastLine::Settled };
+    let last_line = FileLock::last_line(&folder.join(LOCK));
     // The head first: rows that come meanwhile leave it behind, never ahead.
     let head = read_head(folder)?;
-    let file = match open_regular(path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(error),
-    };
+    let Some(file) = durable::open_if_there(path)? else { return Ok(None) };
     let unreadable = |source| durable::Error::new("can't read", path, source);
     let size = files::size(&file).map_err(unreadable)?;
     let rows = SpineRows::new(key, &head, visitor);
@@ -186,11 +181,7 @@ pub fn walk_file<V: Visit<Entry>>(
 
 fn read_head(folder: &Path) -> Result<HeadFile, durable::Error> {
     let path = folder.join(HEAD);
-    let file = match open_regular(&path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(HeadFile::Missing),
-        Err(error) => return Err(error),
-    };
+    let Some(file) = durable::open_if_there(&path)? else { return Ok(HeadFile::Missing) };
     let mut bytes = Vec::new();
     file.take(MAX_HEAD)
         .read_to_end(&mut bytes)

@@ -16,13 +16,13 @@
 
 use std::fmt;
 use std::io::{Read, Write};
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use waybill_verifier::key::Fingerprint;
 use waybill_verifier::receipt::{Pin, Trust, TrustEntry};
 
-use crate::durable::{self, open_regular};
+use crate::durable;
+use crate::owner::{self, Loose, Others};
 
 /// A longer file is not read.
 const MAX_FILE: u64 = 4 << 20;
@@ -33,12 +33,7 @@ pub enum Error {
     /// No variable says where the file is.
     NoPlace,
     /// Others than its owner can change it.
-    Loose {
-        /// The file.
-        path: PathBuf,
-        /// Its mode.
-        mode: u32,
-    },
+    Loose(Loose),
     /// It is no trust file.
     Malformed {
         /// The file.
@@ -56,11 +51,7 @@ impl fmt::Display for Error {
             Error::NoPlace => {
                 f.write_str("neither XDG_CONFIG_HOME nor HOME says where the trust file is: set one of them")
             }
-            Error::Loose { path, mode } => write!(
-                f,
-                "the trust file {} has mode {mode:04o}, others than its owner can change it: chmod go-w {0}",
-                path.display()
-            ),
+            Error::Loose(error) => error.fmt(f),
             Error::Malformed { path, why } => write!(f, "the trust file {}: {why}", path.display()),
             Error::File(error) => error.fmt(f),
         }
@@ -79,6 +70,12 @@ impl std::error::Error for Error {
 impl From<durable::Error> for Error {
     fn from(error: durable::Error) -> Error {
         Error::File(error)
+    }
+}
+
+impl From<Loose> for Error {
+    fn from(error: Loose) -> Error {
+        Error::Loose(error)
     }
 }
 
@@ -169,13 +166,9 @@ impl NewEntry {
     /// Whether an entry that is there says the same.
     #[must_use]
     pub fn states(&self, entry: &TrustEntry) -> bool {
-        let key = match &entry.key {
-            Pin::Key(key) => key.fingerprint(),
-            Pin::Fingerprint(fingerprint) => *fingerprint,
-        };
         let seconds = |time: &Option<String>| time.as_deref().and_then(time_of);
         entry.name == self.name
-            && key == self.key
+            && entry.key.fingerprint() == self.key
             && entry.valid_from == seconds(&self.valid_from)
             && entry.valid_until == seconds(&self.valid_until)
             && entry.revoked == self.revoked
@@ -201,18 +194,12 @@ fn quoted(text: &str) -> String {
 }
 
 fn read(path: &Path) -> Result<Option<String>, Error> {
-    let file = match open_regular(path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(error.into()),
-    };
-    let unreadable = |source| durable::Error::new("can't read", path, source);
-    let mode = file.metadata().map_err(unreadable)?.permissions().mode() & 0o7777;
-    if mode & 0o022 != 0 {
-        return Err(Error::Loose { path: path.to_owned(), mode });
-    }
+    let Some(file) = durable::open_if_there(path)? else { return Ok(None) };
+    owner::refuse_loose::<Error>("the trust file", (path, &file), Others::Change)?;
     let mut text = String::new();
-    file.take(MAX_FILE).read_to_string(&mut text).map_err(unreadable)?;
+    file.take(MAX_FILE)
+        .read_to_string(&mut text)
+        .map_err(|source| durable::Error::new("can't read", path, source))?;
     Ok(Some(text))
 }
 
@@ -274,6 +261,8 @@ fn time_of(text: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "tests")]
+
+    use std::os::unix::fs::PermissionsExt;
 
     use super::*;
 

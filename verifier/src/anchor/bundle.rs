@@ -26,7 +26,7 @@ use crate::id::RunId;
 use crate::json::{Object, Value};
 use crate::ledger::Row;
 use crate::order;
-use crate::report::{Check, Report, Status, Verdict};
+use crate::report::{Check, Report, Status, Verdict, counted};
 
 /// The most refs that are read.
 pub const MAX_REFS: usize = 10_000;
@@ -186,9 +186,10 @@ pub fn report_with(
     }
     let objects = bundle.pack.len();
     let others = bundle.refs.len() - parts.len();
-    let mut sentence = format!("{objects} objects, none damaged, and {} anchors", parts.len());
+    let mut sentence =
+        format!("{}, none damaged, and {}", counted(objects, "object"), counted(parts.len(), "anchor"));
     if others > 0 {
-        sentence.push_str(&format!("; {others} other refs were not looked at"));
+        sentence.push_str(&format!("; not looked at: {}", counted(others, "other ref")));
     }
     let check = Check::new(ID, Status::Pass, sentence).at(name, None);
     if parts.is_empty() {

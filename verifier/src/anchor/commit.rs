@@ -48,6 +48,12 @@ pub(super) struct Commit<'a> {
     pub(super) message: &'a [u8],
 }
 
+/// The tree and the parents that a commit names; `None` if it is no commit as git writes one.
+#[must_use]
+pub fn links_of(commit: &[u8]) -> Option<(ObjectId, Vec<ObjectId>)> {
+    Commit::parse(commit).ok().map(|commit| (commit.tree, commit.parents))
+}
+
 /// Which of the two forms a commit has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Form {

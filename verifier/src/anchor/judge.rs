@@ -12,8 +12,7 @@ use super::rows::RowsRead;
 use super::tree::META_NAME;
 use crate::chain::FaultKind;
 use crate::id::RunId;
-use crate::ledger::verify::entries;
-use crate::report::{Check, Status};
+use crate::report::{Check, Status, counted};
 
 /// What one check of an anchor says.
 pub(super) type Judgement = (&'static str, Result<Passed, Finding>);
@@ -70,7 +69,8 @@ impl Anchored<'_> {
         }
         let blobs = self.body.shape.as_ref().map_or(0, |shape| shape.chunks.len() + 1);
         Ok(Passed::Holds(format!(
-            "the commit, its tree and {blobs} blobs have the ids by which they are named"
+            "the commit, its tree and {} have the ids by which they are named",
+            counted(blobs, "blob")
         )))
     }
 
@@ -84,8 +84,8 @@ impl Anchored<'_> {
             return Err(Some(Finding::fault(FaultKind::MetaMissing, sentence).at(META_NAME, None)));
         }
         Ok(Passed::Holds(format!(
-            "the tree holds {META_NAME} and {} chunks, nothing else",
-            shape.chunks.len()
+            "the tree holds {META_NAME} and {}, nothing else",
+            counted(shape.chunks.len(), "chunk")
         )))
     }
 
@@ -138,12 +138,12 @@ impl Anchored<'_> {
 
     fn chunks(&self) -> Result<Passed, Option<Finding>> {
         let rows = self.whole_rows(|rows| &rows.chunk_size)?;
-        Ok(Passed::Holds(format!("{} in chunks of 1000", entries(rows.end.entries))))
+        Ok(Passed::Holds(format!("{} in chunks of 1000", counted(rows.end.entries, "entry"))))
     }
 
     fn chain(&self) -> Result<Passed, Option<Finding>> {
         let rows = self.whole_rows(|rows| &rows.chain)?;
-        let count = entries(rows.end.entries);
+        let count = counted(rows.end.entries, "entry");
         Ok(Passed::Holds(format!("{count} hashed and linked from genesis to head {}", rows.end.head)))
     }
 

@@ -48,13 +48,13 @@ mod rows;
 mod tree;
 mod verify;
 
-pub use commit::{IDENT, MAX_COMMIT, anchor_message, squash_message};
+pub use commit::{IDENT, MAX_COMMIT, anchor_message, links_of, squash_message};
 pub use layout::{Builder, CHUNK_ROWS, Chunk, Layout, LayoutError, MAX_CHUNK, squash_commit};
 pub use meta::MAX_META;
 pub use object::{Collision, Found, ID_LEN, ObjectId, ObjectKind};
-pub use pack::{MAX_DELTAS, MAX_OBJECT, MAX_OBJECTS, MAX_TOTAL, Pack, PackError};
+pub use pack::{MAX_DELTAS, MAX_OBJECT, MAX_OBJECTS, MAX_TOTAL, Pack, PackError, checksum};
 pub use read::Completeness;
-pub use tree::{MAX_CHUNKS, MAX_TREE, META_NAME, chunk_name};
+pub use tree::{MAX_CHUNKS, MAX_TREE, META_NAME, chunk_name, files_of};
 pub use verify::{Expect, HISTORY_LIMIT, Target, report_tree, verify};
 
 /// The ref under which a run's anchors are found, without the run id.

@@ -28,7 +28,7 @@ use miniz_oxide::inflate::core::inflate_flags::{
 use miniz_oxide::inflate::core::{DecompressorOxide, decompress};
 
 use super::delta::apply;
-use super::object::{Found, ID_LEN, ObjectId, ObjectKind, sha1};
+use super::object::{Collision, Found, ID_LEN, ObjectId, ObjectKind, sha1};
 use crate::order;
 
 /// The most objects in a pack.
@@ -95,6 +95,15 @@ pub struct Pack<'a> {
     index: Vec<(ObjectId, usize)>,
     total: u64,
     work: u64,
+}
+
+/// The checksum that ends a pack.
+///
+/// # Errors
+///
+/// The bytes were made to collide.
+pub fn checksum(body: &[u8]) -> Result<[u8; ID_LEN], Collision> {
+    sha1(&[body])
 }
 
 impl<'a> Pack<'a> {

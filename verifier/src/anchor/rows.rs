@@ -14,6 +14,7 @@ use crate::hash::Digest;
 use crate::id::RunId;
 use crate::json;
 use crate::ledger::{LedgerRows, Row, Visitor};
+use crate::report::counted;
 
 /// Where the rows stand at the end of a chunk.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -148,7 +149,7 @@ impl<'a> ChunkWalk<'a> {
     fn wrong_size(&mut self, expected: &str) {
         if self.chunk_size.is_none() && !self.starts.is_empty() {
             let name = chunk_name(self.first_chunk + self.starts.len() - 1);
-            let sentence = format!("{name} has {} rows, {expected}", self.lines);
+            let sentence = format!("{name} has {}, {expected}", counted(self.lines, "row"));
             self.chunk_size = Some(Finding::fault(FaultKind::ChunkSize, sentence).at(&name, None));
         }
     }

@@ -121,6 +121,13 @@ fn push(out: &mut Vec<u8>, name: &str, id: &ObjectId) {
     out.extend_from_slice(id.as_bytes());
 }
 
+/// The files that a tree names directly, up to where it can't be read.
+#[must_use]
+pub fn files_of(tree: &[u8]) -> Vec<(&[u8], ObjectId)> {
+    let files = Entries::new(tree).map_while(Result::ok).filter(|entry| entry.mode != FOLDER_MODE);
+    files.map(|entry| (entry.name, entry.id)).collect()
+}
+
 /// The entries of a tree; an error is the last thing that it gives.
 #[derive(Clone, Debug)]
 pub(super) struct Entries<'a> {

@@ -18,8 +18,7 @@ use crate::hash::Digest;
 use crate::id::RunId;
 use crate::json::{Object, Value};
 use crate::ledger::Row;
-use crate::ledger::verify::entries;
-use crate::report::{Check, Report, Status, Verdict, Voucher};
+use crate::report::{Check, Report, Status, Verdict, Voucher, counted};
 use crate::table::Table;
 
 /// How many anchors of a history are looked at, if the caller does not say.
@@ -255,7 +254,8 @@ fn of_hash(id: &'static str, hash: Digest, rows: &RowsRead) -> Check {
         Some((_, file, place)) => {
             let status = if is_head_check { Status::Fail } else { Status::Pass };
             let more = rows.end.entries.saturating_sub(place.entry + 1);
-            let sentence = format!("{hash} is entry {}, with {} behind it", place.entry, entries(more));
+            let sentence =
+                format!("{hash} is entry {}, with {} behind it", place.entry, counted(more, "entry"));
             Check::new(id, status, sentence).at(file, Some(*place))
         }
         None => {
@@ -283,7 +283,7 @@ fn facts(target: &Target<'_>, anchored: &Anchored<'_>) -> Object {
 
 fn summary(target: &Target<'_>, verdict: Verdict, checks: &[Check], rows: Option<&RowsRead>) -> String {
     let first = |status| checks.iter().find(|check| check.status == status);
-    let count = entries(rows.map_or(0, |rows| rows.end.entries));
+    let count = counted(rows.map_or(0, |rows| rows.end.entries), "entry");
     match (first(Status::Fail), first(Status::NotChecked)) {
         (Some(check), _) => check.sentence.clone(),
         (None, Some(check)) => format!("not all could be checked: {}", check.sentence),

@@ -50,6 +50,8 @@ pub struct Event {
     pub details: Object,
     /// How it is tagged.
     pub scheme: Scheme,
+    /// The scheme's number as the row has it: none in rows of scheme 1 that leave it out.
+    pub scheme_stated: Option<u64>,
     /// Its stated tag.
     pub hmac: Digest,
     /// The tag of the row before, as stated.
@@ -179,8 +181,9 @@ impl Event {
                 }
             },
         };
+        let scheme_stated = object.get("scheme").and_then(Value::as_u64);
         object.remove("hmac");
-        Ok((Event { scheme, ..event }, text(&object)))
+        Ok((Event { scheme, scheme_stated, ..event }, text(&object)))
     }
 
     fn fields(object: &Object) -> Result<Event, (FaultKind, String)> {
@@ -207,24 +210,30 @@ impl Event {
             resource_id: string("resource_id")?,
             resource_type: string("resource_type")?,
             scheme: Scheme::V1,
+            scheme_stated: None,
             timestamp: time.as_str().and_then(Timestamp::parse).ok_or_else(|| {
                 malformed("timestamp", "is not a time as 2026-11-27T19:00:00.699226Z", Some(time))
             })?,
         })
     }
 
-    /// The event as a value, for a listing.
+    /// The event as a value, for a listing: all that its row has.
     #[must_use]
     pub fn document(&self) -> Value {
-        Value::from(Object::of([
+        let mut document = Object::of([
             ("actor", Value::String(self.actor.clone())),
             ("details", Value::from(self.details.clone())),
             ("event_type", Value::String(self.event_type.clone())),
             ("hmac", Value::from(self.hmac.to_hex())),
+            ("prev_hmac", Value::from(self.prev_hmac.to_hex())),
             ("resource_id", Value::String(self.resource_id.clone())),
             ("resource_type", Value::String(self.resource_type.clone())),
             ("timestamp", Value::from(self.timestamp.as_str())),
-        ]))
+        ]);
+        if let Some(scheme) = self.scheme_stated {
+            document.insert("scheme".into(), Value::from(scheme));
+        }
+        Value::from(document)
     }
 }
 

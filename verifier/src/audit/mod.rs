@@ -17,6 +17,15 @@
 //! of each file. No field that is not listed, no file that is not a day, no day twice. A torn last
 //! line is what a crash leaves, as in `chain`, and what a writer sets aside.
 //!
+//! The reference (3.23.0) leaves torn bytes where they are. Its next append writes
+//! `chain.torn_record` behind them (details: `segment`, the day's file; `verified_prefix_offset`
+//! and `byte_offset`, where they begin and end; `torn_bytes_sha256` over them; `tear_class`), and
+//! its verifier fails until an operator's `chain.tear_acknowledged` names `segment` and
+//! `byte_offset`. From then on it passes, whatever stands in that range: other bytes, more of
+//! them, or none. Here a line that is no row stays a fault (`interior_corruption`) also then, and
+//! such a log is not extended. Both accept it once the torn line is taken out, for no row links to
+//! it.
+//!
 //! Does not prove where the log ends: a log whose last days are gone still verifies.
 
 mod event;

@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 use super::log::{Mend, Outcome, Start, TagsChecked};
 use crate::chain::{Fault, FaultKind};
 use crate::json::{Object, Value};
-use crate::report::{Check, Report, Status, Verdict, Voucher};
+use crate::report::{Check, Report, Status, Verdict, Voucher, counted, hold};
 
 /// The report on an audit log that was read to its end.
 ///
@@ -49,7 +49,7 @@ fn files_check<V>(root: &str, outcome: &Outcome<V>) -> Check {
         None if outcome.days.is_empty() => Check::new(ID, Status::NotApplicable, "there is no day's file"),
         None => {
             let days = outcome.days.len();
-            Check::new(ID, Status::Pass, format!("{days} files, each one day's, no day twice"))
+            Check::new(ID, Status::Pass, format!("{}, each one day's, no day twice", counted(days, "file")))
         }
     }
 }
@@ -67,7 +67,7 @@ fn chain_check<V>(root: &str, outcome: &Outcome<V>) -> Check {
             };
             let sentence = format!(
                 "{} in canonical form and linked from {from} to {}",
-                events(outcome.events),
+                counted(outcome.events, "event"),
                 outcome.head
             );
             Check::new(ID, Status::Pass, sentence)
@@ -82,9 +82,11 @@ fn tags_check<V>(root: &str, outcome: &Outcome<V>) -> Check {
         (TagsChecked::NoKey, _) if outcome.events == 0 => {
             Check::new(ID, Status::NotApplicable, "the log has no events")
         }
-        (TagsChecked::NoKey, _) => {
-            Check::new(ID, Status::NotChecked, "what the events say was not checked: the HMAC key is missing")
-        }
+        (TagsChecked::NoKey, _) => Check::new(
+            ID,
+            Status::NotChecked,
+            "the HMAC key is missing, so anybody could have written what the events say",
+        ),
         (TagsChecked::Yes, Some((name, fault))) => failed(ID, root, name, fault, outcome.tag_faults),
         (TagsChecked::Yes, None) if outcome.tag_faults > 0 => {
             Check::new(ID, Status::Fail, format!("{} tags do not fit", outcome.tag_faults))
@@ -107,9 +109,9 @@ fn summary<V>(outcome: &Outcome<V>, verdict: Verdict, checks: &[Check]) -> Strin
     if let Some(check) = checks.iter().find(|check| check.status == Status::Fail) {
         let mend = match &outcome.mend {
             Some(Mend::SetAside { recovery, .. }) => format!(
-                "; the {} before it hold, and the next append sets the torn {} bytes aside",
-                events(recovery.place.entry),
-                recovery.torn_bytes
+                "; before it {}, and the next append sets the torn {} aside",
+                hold(recovery.place.entry, "event"),
+                counted(recovery.torn_bytes, "byte")
             ),
             Some(Mend::AddNewline { .. }) => String::from("; the next append ends it"),
             None => String::new(),
@@ -120,16 +122,9 @@ fn summary<V>(outcome: &Outcome<V>, verdict: Verdict, checks: &[Check]) -> Strin
         Verdict::Empty => String::from("no events: nothing was recorded"),
         Verdict::Incomplete => format!(
             "{} in form and linked; what they say was not checked: the HMAC key is missing",
-            events(outcome.events)
+            counted(outcome.events, "event")
         ),
-        _ => format!("{} hold; nothing establishes that there were no more", events(outcome.events)),
-    }
-}
-
-fn events(count: u64) -> String {
-    match count {
-        1 => String::from("1 event"),
-        _ => format!("{count} events"),
+        _ => format!("{}; nothing establishes that there were no more", hold(outcome.events, "event")),
     }
 }
 

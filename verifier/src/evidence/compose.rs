@@ -8,9 +8,10 @@ use alloc::vec::Vec;
 use super::content::{Content, Entry, Ledger, RECENT};
 use super::held::{compared, held_against};
 use super::kind::Kind;
-use super::manifest::{self, Manifest};
+use super::manifest::{self, Manifest, Seal};
 use super::project::{self, folder, folder_name};
 use super::session::{Archive, Session};
+use super::tar::TarError;
 use crate::anchor::{self, bundle};
 use crate::audit::{self, Log, Start, arrange};
 use crate::chain::{LastLine, Place, Walk};
@@ -22,7 +23,7 @@ use crate::journal;
 use crate::json::{self, Object, Value};
 use crate::ledger::{self, Expect};
 use crate::receipt::{AuditIndex, Files, Scope, SpineIndex, Together, Trust};
-use crate::report::{Check, Report, Status, Verdict, Voucher};
+use crate::report::{Check, Report, Status, Verdict, Voucher, counted};
 use crate::spine::{self, HeadFile, SpineRows};
 use crate::step;
 use crate::table::Table;
@@ -107,6 +108,9 @@ impl<'a> Composer<'a> {
         for archive in &session.archives {
             composer.archive(archive);
         }
+        if session.options.folder && session.files.contains(manifest::NAME) {
+            composer.manifest("", &session.seals, None);
+        }
         composer
     }
 
@@ -132,29 +136,39 @@ impl<'a> Composer<'a> {
         let check = match fault {
             Some(fault) => Check::new(ID, Status::Fail, format!("the archive is refused: {fault}")),
             None => {
-                let files = counted(seals.len(), "file");
+                let files = counted(size(seals.len()), "file");
                 Check::new(ID, Status::Pass, format!("{files} unpacked, and nothing hidden between them"))
             }
         };
         self.check(check.at(path, None));
+        self.manifest(root, seals, fault.as_ref());
+    }
+
+    /// Holds the files of an archive, packed or not, against its manifest.
+    fn manifest(&mut self, root: &'a str, seals: &Table<Seal>, fault: Option<&TarError>) {
+        const ID: &str = "evidence.manifest";
         let name = format!("{root}{}", manifest::NAME);
-        let check = match self.session.files.get(&name) {
-            Some(Content::Held(_, bytes)) => match Manifest::read(bytes) {
-                Ok(manifest) => {
-                    let check = manifest_check(&manifest, archive);
-                    self.manifests.insert(root, manifest);
-                    check
-                }
-                Err(why) => {
-                    let sentence = format!("{} can't be read: {why}", manifest::NAME);
-                    Check::new("evidence.manifest", Status::Fail, sentence)
-                }
-            },
-            _ => Check::new(
-                "evidence.manifest",
-                Status::NotApplicable,
-                format!("there is no {}: nothing says which files belong to it", manifest::NAME),
-            ),
+        let failed = |sentence| Check::new(ID, Status::Fail, sentence);
+        let check = match self.held(&name).map(Manifest::read) {
+            None => {
+                let sentence = format!("there is no {}: nothing says what belongs to it", manifest::NAME);
+                Check::new(ID, Status::NotApplicable, sentence)
+            }
+            Some(Err(why)) => failed(format!("{} can't be read: {why}", manifest::NAME)),
+            Some(Ok(manifest)) => {
+                let check = match manifest.mismatch(seals) {
+                    _ if fault.is_some() => {
+                        Check::new(ID, Status::NotChecked, "the archive was not read to its end")
+                    }
+                    Some((path, what)) => failed(format!("{} {what}", shown(&path))),
+                    None => {
+                        let files = counted(size(manifest.files.len()), "file");
+                        Check::new(ID, Status::Pass, format!("each of {files} is as it says"))
+                    }
+                };
+                self.manifests.insert(root, manifest);
+                check
+            }
         };
         self.check(check.at(&name, None));
     }
@@ -179,6 +193,16 @@ impl<'a> Composer<'a> {
     }
 
     fn bundles(&mut self) {
+        for anchor in &self.session.anchors {
+            let holds = anchor.report.verdict != Verdict::Failed;
+            self.anchored.get_or_default(&anchor.run).push(Anchored {
+                name: anchor.name.clone(),
+                holds,
+                stamps: anchor.stamps.clone(),
+                recent: Vec::new(),
+            });
+            self.parts.push(anchor.report.clone());
+        }
         for (path, bytes) in self.of_kind(Kind::Bundle) {
             let mut chains: Table<(Vec<Stamp>, Vec<Entry>)> = Table::new();
             let report = bundle::report_with(path, bytes, self.anchor_expect(), &mut |run, row, place| {
@@ -515,7 +539,11 @@ impl<'a> Composer<'a> {
         let session = self.session;
         let wrong = self.checks.iter().any(|check| check.status == Status::Fail);
         let (check, one) = self.files_check();
-        let alone = one && self.parts.len() == 1 && session.archives.is_empty() && self.checks.is_empty();
+        let alone = one
+            && !session.options.together
+            && self.parts.len() == 1
+            && session.archives.is_empty()
+            && self.checks.is_empty();
         if alone && let Some(report) = self.parts.pop() {
             return Composed { report, forks: self.forks };
         }
@@ -530,7 +558,6 @@ impl<'a> Composer<'a> {
             ("files", Value::from(size(session.files.len()))),
             ("missing", Value::from(self.missing.into_iter().map(Value::from).collect::<Vec<_>>())),
         ]);
-        report.does_not_establish = shared_limits(&report.parts);
         if report.verdict.exit_code() == 0 {
             report.summary = summary(&report);
         }
@@ -554,7 +581,7 @@ impl<'a> Composer<'a> {
                 Content::Held(kind, _) => *kinds.get_or_default(spoken(*kind)) += 1,
             }
         }
-        let said: Vec<_> = kinds.iter().map(|(kind, count)| counted(*count, kind)).collect();
+        let said: Vec<_> = kinds.iter().map(|(kind, count)| counted(size(*count), kind)).collect();
         let said = if said.is_empty() { String::from("no evidence") } else { said.join(", ") };
         let first = |paths: &[&str]| {
             let more = if paths.len() > 1 { format!(" and {} more", paths.len() - 1) } else { String::new() };
@@ -604,20 +631,6 @@ impl<'a> Composer<'a> {
     }
 }
 
-fn manifest_check(manifest: &Manifest, archive: &Archive) -> Check {
-    const ID: &str = "evidence.manifest";
-    match manifest.mismatch(&archive.seals) {
-        _ if archive.fault.is_some() => {
-            Check::new(ID, Status::NotChecked, "the archive was not read to its end")
-        }
-        Some((path, what)) => Check::new(ID, Status::Fail, format!("{} {what}", shown(&path))),
-        None => {
-            let sentence = format!("{} as it says", counted(manifest.files.len(), "file"));
-            Check::new(ID, Status::Pass, sentence)
-        }
-    }
-}
-
 /// The audit log that a day's file is of, and the file's name in it.
 fn audit_place(path: &str) -> (&str, String) {
     let at = folder(path);
@@ -644,19 +657,8 @@ fn first_row(bytes: &[u8], packed: bool) -> Option<Vec<u8>> {
     memchr::memchr(b'\n', bytes).map(|end| bytes[..end].to_vec())
 }
 
-/// What no check establishes, of all parts: each said once.
-fn shared_limits(parts: &[Report]) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    for line in parts.iter().flat_map(|part| &part.does_not_establish) {
-        if !lines.contains(line) {
-            lines.push(line.clone());
-        }
-    }
-    lines
-}
-
 fn summary(report: &Report) -> String {
-    let of = counted(report.parts.len(), "subject");
+    let of = counted(size(report.parts.len()), "subject");
     let worst = report.parts.iter().find(|part| part.verdict == report.verdict);
     let open = report.checks.iter().find(|check| check.status == Status::NotChecked);
     match (report.verdict, worst, open) {
@@ -682,10 +684,6 @@ const fn spoken(kind: Kind) -> &'static str {
         Kind::AnchorMeta => "anchor description",
         _ => "file",
     }
-}
-
-fn counted(count: usize, what: &str) -> String {
-    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
 fn size(count: usize) -> u64 {

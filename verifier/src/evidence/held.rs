@@ -5,8 +5,7 @@ use alloc::string::String;
 
 use crate::compare::{Comparison, Stamp, compare};
 use crate::hash::Digest;
-use crate::ledger::verify::entries;
-use crate::report::{Check, Status, Verdict, Voucher};
+use crate::report::{Check, Status, Verdict, Voucher, counted};
 
 /// A check, the verdict that it forces, and what it vouches for.
 pub type Held = (Check, Option<Verdict>, Voucher);
@@ -20,7 +19,7 @@ pub fn held_against(
     voucher: Voucher,
 ) -> Held {
     let head = |stamps: &[Stamp]| stamps.last().map_or(Digest::ZERO, |stamp| stamp.entry_hash);
-    let count = theirs.len();
+    let entries = counted(theirs.len(), "entry");
     let pass = |sentence: String| (Check::new(id, Status::Pass, sentence), None, voucher);
     let fail = |sentence: String, fault, verdict| {
         let mut check = Check::new(id, Status::Fail, sentence);
@@ -28,13 +27,13 @@ pub fn held_against(
         (check, Some(verdict), Voucher::None)
     };
     match compare(ours, theirs) {
-        Comparison::Identical => pass(format!("{whose} holds the same {}", counted(count))),
+        Comparison::Identical => pass(format!("{whose} holds the same {entries}")),
         Comparison::LocalAhead(more) => pass(format!(
-            "{whose} holds the first {} of {what}; {more} more are not there yet",
-            counted(count)
+            "{whose} holds {entries}, the first of {what}; not there yet: {}",
+            counted(more, "entry")
         )),
         Comparison::RemoteAhead(more) => fail(
-            format!("{whose} holds {}, {more} more than {what}: its end is missing here", counted(count)),
+            format!("{whose} holds {entries}, {more} more than {what}: its end is missing here"),
             None,
             Verdict::Failed,
         ),
@@ -62,7 +61,8 @@ pub fn held_against(
 pub fn compared((first, second): (&str, &str), run: &str, comparison: Comparison) -> (Check, Verdict) {
     const ID: &str = "ledger.compare";
     let ahead = |longer: &str, shorter: &str, more: usize| {
-        let sentence = format!("{longer} goes on from {shorter}, by {}, as run {run}", counted(more));
+        let sentence =
+            format!("{longer} goes on from {shorter}, by {}, as run {run}", counted(more, "entry"));
         (Check::new(ID, Status::Pass, sentence), Verdict::Verified)
     };
     match comparison {
@@ -91,8 +91,4 @@ pub fn compared((first, second): (&str, &str), run: &str, comparison: Comparison
 
 fn failed(id: &'static str, sentence: String, fault: &'static str) -> Check {
     Check { fault: Some(fault), ..Check::new(id, Status::Fail, sentence) }
-}
-
-fn counted(count: usize) -> String {
-    entries(u64::try_from(count).unwrap_or(u64::MAX))
 }

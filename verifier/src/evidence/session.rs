@@ -10,6 +10,8 @@ use super::tar::{Item, TarError, Untar};
 use super::{compose, path, view};
 use crate::anchor::ObjectId;
 use crate::chain::LastLine;
+use crate::compare::Stamp;
+use crate::id::RunId;
 use crate::json::Value;
 use crate::ledger::Expect;
 use crate::receipt::Trust;
@@ -35,6 +37,8 @@ pub struct Options {
     pub trust: Trust,
     /// Assurances without which the verdict is `failed`.
     pub requirements: Vec<Requirement>,
+    /// The report is one of several subjects, even if there is only one.
+    pub together: bool,
     /// A [`Session::finish`] also gives what a page shows: states, last entries, forks.
     pub shown: bool,
 }
@@ -47,10 +51,21 @@ pub struct Session {
     pub(super) key: Option<MasterKey>,
     pub(super) files: Table<Content>,
     pub(super) archives: Vec<Archive>,
+    /// The sizes and hashes of a folder's files: an unpacked archive has a manifest of them.
+    pub(super) seals: Table<Seal>,
     /// Why a file was not taken.
     pub(super) refused: Vec<(String, String)>,
+    pub(super) anchors: Vec<Anchor>,
     under_way: Option<Incoming>,
     room: Room,
+}
+
+/// An anchor that was verified elsewhere.
+pub(super) struct Anchor {
+    pub(super) run: String,
+    pub(super) name: String,
+    pub(super) report: Report,
+    pub(super) stamps: Vec<Stamp>,
 }
 
 /// An archive that is, or was, unpacked.
@@ -81,7 +96,9 @@ impl Session {
             key: None,
             files: Table::new(),
             archives: Vec::new(),
+            seals: Table::new(),
             refused: Vec::new(),
+            anchors: Vec::new(),
             under_way: None,
             room: Room(MAX_HELD),
         }
@@ -98,7 +115,7 @@ impl Session {
     pub fn open(&mut self, path: &str) {
         self.close(LastLine::Settled);
         match self.takes(path) {
-            Ok(()) => self.under_way = Some(Incoming::new(path, self.wanted(false))),
+            Ok(()) => self.under_way = Some(Incoming::new(path, self.wanted(self.options.folder))),
             Err(why) => self.refused.push((path.to_string(), why)),
         }
     }
@@ -121,7 +138,7 @@ impl Session {
     pub fn close(&mut self, last_line: LastLine) {
         let Some(file) = self.under_way.take() else { return };
         let path = file.path.clone();
-        let (content, _, start) = file.finish(last_line, &mut self.room);
+        let (content, seal, start) = file.finish(last_line, &mut self.room);
         if let Some(start) = start {
             let archive = self.archive_at(&path);
             self.archives.push(archive);
@@ -133,7 +150,30 @@ impl Session {
             }
             archive.member = None;
         }
+        if self.options.folder {
+            self.seals.insert(&path, seal);
+        }
         self.files.insert(&path, content);
+    }
+
+    /// Takes an anchor that was verified elsewhere: the report on it and its entries. `name` says
+    /// which it is, as `its anchor`.
+    pub fn anchor(&mut self, run: &RunId, name: &str, report: Report, stamps: Vec<Stamp>) {
+        self.anchors.push(Anchor { run: run.to_string(), name: name.to_string(), report, stamps });
+    }
+
+    /// Whether nothing was given.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.files.is_empty() && self.anchors.is_empty()
+    }
+
+    /// The ledgers that were given: the run, whether it holds, its entries.
+    pub fn ledgers(&self) -> impl Iterator<Item = (&str, bool, &[Stamp])> {
+        self.files.iter().filter_map(|(_, content)| match content {
+            Content::Ledger(ledger) => Some((ledger.run()?, ledger.holds(), ledger.stamps.as_slice())),
+            _ => None,
+        })
     }
 
     /// Ends the check: the report on everything.

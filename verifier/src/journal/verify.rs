@@ -10,7 +10,7 @@ use crate::chain::Outcome;
 use crate::hash::Digest;
 use crate::json::Value;
 use crate::ledger::verify::chain_facts;
-use crate::report::{Check, Report, Status, Verdict, Voucher};
+use crate::report::{Check, Report, Status, Verdict, Voucher, counted, hold};
 
 /// The report on an event journal that was walked to its end; `expected_head` is what the caller
 /// knows from elsewhere of its last event's hash.
@@ -37,16 +37,16 @@ pub fn report<V>(
     }
     let summary = match (checks.iter().find(|check| check.status == Status::Fail), &outcome.recovery) {
         (Some(check), Some(recovery)) => format!(
-            "{}; the {} before it hold, and the next append sets the torn {} bytes aside",
+            "{}; before it {}, and the next append sets the torn {} aside",
             check.sentence,
-            events(recovery.place.entry),
-            recovery.torn_bytes
+            hold(recovery.place.entry, "event"),
+            counted(recovery.torn_bytes, "byte")
         ),
         (Some(check), None) => check.sentence.clone(),
         (None, _) => match verdict {
             Verdict::Empty => String::from("no events: nothing was recorded"),
-            Verdict::Verified => format!("{} hold, and match what was expected", events(count)),
-            _ => format!("{} hold; nothing outside the evidence vouches for the end", events(count)),
+            Verdict::Verified => format!("{}, and match what was expected", hold(count, "event")),
+            _ => format!("{}; nothing outside the evidence vouches for the end", hold(count, "event")),
         },
     };
     let whole = outcome.fault_count == 0 || outcome.recovery.is_some();
@@ -73,7 +73,7 @@ fn chain_check<V>(file: &str, outcome: &Outcome<EventRows<V>>) -> Check {
         (Some(first), _) => Check::failed(ID, file, first, outcome.fault_count),
         (None, None) => Check::new(ID, Status::NotApplicable, "the journal has no events").at(file, None),
         (None, Some(head)) => {
-            let count = events(outcome.end.entry);
+            let count = counted(outcome.end.entry, "event");
             let sentence = format!("{count} hashed and linked from the first to head {head}");
             Check::new(ID, Status::Pass, sentence).at(file, None)
         }
@@ -90,13 +90,6 @@ fn expected_head_check(file: &str, head: Option<Digest>, expected: Digest) -> Ch
     Check::new(ID, Status::Fail, sentence).at(file, None)
 }
 
-pub(crate) fn events(count: u64) -> String {
-    match count {
-        1 => String::from("1 event"),
-        _ => format!("{count} events"),
-    }
-}
-
 fn does_not_establish(verdict: Verdict) -> Vec<String> {
     let mut lines = vec![
         String::from("when events happened: `ts` and `elapsed_s` are not covered by any hash"),
@@ -105,7 +98,10 @@ fn does_not_establish(verdict: Verdict) -> Vec<String> {
         String::from("which run it is of: nothing in a journal names its run"),
     ];
     if verdict != Verdict::Verified {
-        lines.insert(0, String::from("that no events were cut off at the end"));
+        lines.insert(
+            0,
+            String::from("that no events were cut off at the end: give --expected-head where it is known"),
+        );
     }
     lines
 }

@@ -10,13 +10,15 @@ use alloc::vec::Vec;
 use super::number::{MAX_INT_DIGITS, push_python};
 use super::parse::MAX_DEPTH;
 use super::plain::ascii_run;
+use crate::hash::nibble;
 
 /// The end of the canonical value that starts at `at`; `level` is the level of a container there.
-pub(crate) fn value(bytes: &[u8], at: usize, level: usize) -> Option<usize> {
+/// On the way, `seen` is told up to where the text is proven.
+fn value(bytes: &[u8], at: usize, level: usize, seen: &mut impl FnMut(usize)) -> Option<usize> {
     match *bytes.get(at)? {
         b'"' => string(bytes, at).map(|(end, _)| end),
-        b'{' => object(bytes, at, level),
-        b'[' => array(bytes, at, level),
+        b'{' => object(bytes, at, level, seen),
+        b'[' => array(bytes, at, level, seen),
         b'n' => word(bytes, at, b"null"),
         b't' => word(bytes, at, b"true"),
         b'f' => word(bytes, at, b"false"),
@@ -25,8 +27,8 @@ pub(crate) fn value(bytes: &[u8], at: usize, level: usize) -> Option<usize> {
     }
 }
 
-/// The end of the canonical object that starts at `at`.
-pub(crate) fn object(bytes: &[u8], at: usize, level: usize) -> Option<usize> {
+/// The end of the canonical object that starts at `at`, as [`value`].
+pub(crate) fn object(bytes: &[u8], at: usize, level: usize, seen: &mut impl FnMut(usize)) -> Option<usize> {
     if level > MAX_DEPTH {
         return None;
     }
@@ -42,14 +44,15 @@ pub(crate) fn object(bytes: &[u8], at: usize, level: usize) -> Option<usize> {
         let (end, escapes) = string(bytes, at)?;
         let key = &bytes[at + 1..end - 1];
         // Escaped keys order by what they mean, not by their bytes: leave those to the parser.
-        if escapes || last.is_some_and(|last| last >= key) {
+        if escapes || last.is_some_and(|last| !rises(last, key)) {
             return None;
         }
         last = Some(key);
         if *bytes.get(end)? != b':' {
             return None;
         }
-        at = value(bytes, end + 1, level + 1)?;
+        at = value(bytes, end + 1, level + 1, seen)?;
+        seen(at);
         match *bytes.get(at)? {
             b',' => at += 1,
             b'}' => return Some(at + 1),
@@ -58,7 +61,16 @@ pub(crate) fn object(bytes: &[u8], at: usize, level: usize) -> Option<usize> {
     }
 }
 
-fn array(bytes: &[u8], at: usize, level: usize) -> Option<usize> {
+/// Whether a key sorts behind the last one: mostly the first bytes tell, without a call.
+#[inline]
+fn rises(last: &[u8], key: &[u8]) -> bool {
+    match (last.first(), key.first()) {
+        (Some(last), Some(key)) if last != key => last < key,
+        _ => last < key,
+    }
+}
+
+fn array(bytes: &[u8], at: usize, level: usize, seen: &mut impl FnMut(usize)) -> Option<usize> {
     if level > MAX_DEPTH {
         return None;
     }
@@ -67,7 +79,8 @@ fn array(bytes: &[u8], at: usize, level: usize) -> Option<usize> {
         return Some(at + 1);
     }
     loop {
-        at = value(bytes, at, level + 1)?;
+        at = value(bytes, at, level + 1, seen)?;
+        seen(at);
         match *bytes.get(at)? {
             b',' => at += 1,
             b']' => return Some(at + 1),
@@ -81,19 +94,26 @@ fn word(bytes: &[u8], at: usize, word: &[u8]) -> Option<usize> {
 }
 
 /// The end of a canonical string, and whether it has escapes.
-pub(crate) fn string(bytes: &[u8], at: usize) -> Option<(usize, bool)> {
-    let mut at = at + 1;
-    let mut escapes = false;
+#[inline]
+fn string(bytes: &[u8], at: usize) -> Option<(usize, bool)> {
+    let from = at + 1;
+    let end = from + ascii_run(bytes.get(from..)?);
+    match *bytes.get(end)? {
+        b'"' => Some((end + 1, false)),
+        _ => escaped_string(bytes, end).map(|end| (end, true)),
+    }
+}
+
+/// The end of a canonical string that has an escape at `at`, or does not go on there.
+#[inline(never)]
+fn escaped_string(bytes: &[u8], mut at: usize) -> Option<usize> {
     loop {
-        at += ascii_run(&bytes[at..]);
         match *bytes.get(at)? {
-            b'"' => return Some((at + 1, escapes)),
-            b'\\' => {
-                escapes = true;
-                at = escape(bytes, at + 1)?;
-            }
+            b'"' => return Some(at + 1),
+            b'\\' => at = escape(bytes, at + 1)?,
             _ => return None,
         }
+        at += ascii_run(bytes.get(at..)?);
     }
 }
 
@@ -101,15 +121,9 @@ fn escape(bytes: &[u8], at: usize) -> Option<usize> {
     match *bytes.get(at)? {
         b'"' | b'\\' | b'b' | b'f' | b'n' | b'r' | b't' => Some(at + 1),
         b'u' => {
-            let digits = bytes.get(at + 1..at + 5)?;
             let mut unit = 0u32;
-            for &digit in digits {
-                let value = match digit {
-                    b'0'..=b'9' => digit - b'0',
-                    b'a'..=b'f' => digit - b'a' + 10,
-                    _ => return None,
-                };
-                unit = unit << 4 | u32::from(value);
+            for &digit in bytes.get(at + 1..)?.first_chunk::<4>()? {
+                unit = unit << 4 | u32::from(nibble(digit)?);
             }
             let has_another_form = matches!(unit, 0x20..=0x7e | 0x08 | 0x09 | 0x0a | 0x0c | 0x0d);
             (!has_another_form).then_some(at + 5)
@@ -191,12 +205,41 @@ fn short_decimal(whole: &[u8], fraction: &[u8]) -> bool {
     } else {
         whole.len() + fraction.len()
     };
-    // From 2^29 to 2^34 neighbouring doubles are less than a millionth apart, so that a number of
+    // From 2^29 to 2^33 neighbouring doubles are less than a millionth apart, so that a number of
     // seconds with six decimals is its double's shortest text, too.
-    let seconds = whole.len() == 10 && fraction.len() <= 6;
-    ends_well && (significant <= 15 || seconds)
+    let seconds = whole.len() == 10 && whole[0] < b'8' && fraction.len() <= 6;
+    ends_well && (significant <= 15 || seconds || seven_decimals(whole, fraction))
 }
 
+/// Whether a number of seconds with seven decimals, not ending in zero, is the shortest text of the
+/// double that it reads as. Between 2^30 and 2^31 doubles are 2^-22 apart, so whole numbers tell.
+fn seven_decimals(whole: &[u8], fraction: &[u8]) -> bool {
+    const SCALE: u64 = 10_000_000;
+    let from_2004_to_2036 = matches!(whole, [b'1', b'1'..=b'9', ..] | [b'2', b'0', ..]);
+    let Ok(&[a, b, c, d, e, f, g]) = <&[u8; 7]>::try_from(fraction) else { return false };
+    if whole.len() != 10 || !from_2004_to_2036 {
+        return false;
+    }
+    let stated = eight_digits([b'0', a, b, c, d, e, f, g]);
+    // The double nearest to the text, in steps of 2^-22. The text is never halfway between two.
+    let double = ((stated << 23) + SCALE) / (2 * SCALE);
+    // Nearer to it than another text with seven decimals? Halfway is left to whoever knows ties.
+    let nearest = (stated << 22).abs_diff(double * SCALE) < 1 << 21;
+    // One with six is shorter, if it is within half a step of this double.
+    let shorter = (stated + 5) / 10 * 10;
+    nearest && (shorter << 23).abs_diff(double * 2 * SCALE) > SCALE
+}
+
+/// The value of eight decimal digits: pairs, then fours, then all are put together at once.
+fn eight_digits(digits: [u8; 8]) -> u64 {
+    let ones = u64::from_le_bytes(digits) & 0x0f0f_0f0f_0f0f_0f0f;
+    let pairs = (ones.wrapping_mul(10 << 8 | 1) >> 8) & 0x00ff_00ff_00ff_00ff;
+    let fours = (pairs.wrapping_mul(100 << 16 | 1) >> 16) & 0x0000_ffff_0000_ffff;
+    fours.wrapping_mul(10_000 << 32 | 1) >> 32
+}
+
+/// How many digits there are. One by one: a count that is guessed right is not waited for, and what
+/// comes behind starts where it says.
 fn digits(bytes: &[u8], at: usize) -> usize {
     bytes.get(at..).unwrap_or_default().iter().take_while(|byte| byte.is_ascii_digit()).count()
 }
@@ -211,7 +254,7 @@ mod tests {
     use super::*;
 
     fn proven(text: &str) -> bool {
-        value(text.as_bytes(), 0, 1) == Some(text.len())
+        value(text.as_bytes(), 0, 1, &mut |_| {}) == Some(text.len())
     }
 
     #[test]
@@ -257,6 +300,57 @@ mod tests {
             " 1",
         ] {
             assert!(!proven(text), "{text}");
+        }
+    }
+
+    /// What Python writes for the double that `text` reads as.
+    fn python(text: &str) -> Vec<u8> {
+        ascii(&super::super::Value::Float(text.parse().expect("a float")))
+    }
+
+    #[test]
+    fn seconds_are_proven_in_the_one_form_that_python_writes() {
+        // Neighbours of where doubles get further apart, and of where the short ways end.
+        let wholes: [u64; 13] = [
+            999_999_999,
+            1_073_741_823,
+            1_073_741_824,
+            1_099_999_999,
+            1_100_000_000,
+            2_099_999_999,
+            2_100_000_000,
+            2_147_483_648,
+            4_294_967_296,
+            7_999_999_999,
+            8_589_934_591,
+            8_589_934_592,
+            9_999_999_999,
+        ];
+        let near_zero = 0..300;
+        let spread = (0..600).map(|step| step * 2_654_435_761 % 10_000_000);
+        // The doubles that are halfway between two texts with seven decimals.
+        let halfway = (0..256).flat_map(|part| [part * 10_000_000 / 256, part * 10_000_000 / 256 + 1]);
+        let fractions: Vec<u64> = near_zero.chain(spread).chain(halfway).collect();
+        for whole in wholes {
+            for fraction in &fractions {
+                for text in [
+                    alloc::format!("{whole}.{fraction:07}"),
+                    alloc::format!("-{whole}.{:07}", 10_000_000 - fraction.max(&1)),
+                    alloc::format!("{whole}.{:06}", fraction % 1_000_000),
+                    alloc::format!("{whole}.{fraction:08}"),
+                ] {
+                    assert_eq!(proven(&text), python(&text) == text.as_bytes(), "{text}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn seconds_with_seven_decimals_need_no_double() {
+        for fraction in (1..10_000u64).map(|step| step * 2_654_435_761 % 10_000_000) {
+            let text = alloc::format!("1795975359.{fraction:07}");
+            let short = !text.ends_with('0') && seven_decimals(b"1795975359", &text.as_bytes()[11..]);
+            assert_eq!(short, python(&text) == text.as_bytes(), "{text}");
         }
     }
 

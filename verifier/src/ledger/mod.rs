@@ -4,6 +4,7 @@
 
 mod replay;
 pub(crate) mod row;
+mod slices;
 pub(crate) mod verify;
 pub(crate) mod walk;
 

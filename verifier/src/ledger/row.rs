@@ -12,11 +12,12 @@
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+use core::ops::Range;
 
 use crate::chain::FaultKind;
 use crate::hash::{Digest, HEX_LEN, Hasher};
 use crate::id::{is_kind, is_task_id};
-use crate::json::{self, Object, Value, excerpt, prove};
+use crate::json::{self, Object, Value, excerpt};
 
 /// The fields of a row, in the order in which they stand.
 pub(crate) const FIELDS: [&str; 9] =
@@ -43,7 +44,7 @@ pub struct Row<'a> {
     pub task_id: &'a str,
     /// When it was written, seconds since 1970 UTC, a number (not hashed).
     pub ts: &'a str,
-    covered: (&'a str, &'a str),
+    pub(super) covered: (&'a str, &'a str),
 }
 
 impl Row<'_> {
@@ -70,178 +71,26 @@ fn hash_covered(first: &[u8], second: &[u8]) -> Digest {
     hasher.finish()
 }
 
-/// A canonical row's parts as bytes: what verifying needs of it.
-#[derive(Clone, Copy)]
-pub(crate) struct Slices<'a> {
-    text: &'a [u8],
-    pub(crate) entry_hash: &'a [u8],
-    pub(crate) kind: &'a [u8],
-    payload: &'a [u8],
-    pub(crate) prev_hash: &'a [u8],
-    redactions: &'a [u8],
-    pub(crate) seq: &'a [u8],
-    task_id: &'a [u8],
-    ts: &'a [u8],
-    covered: (&'a [u8], &'a [u8]),
-}
-
-impl<'a> Slices<'a> {
-    /// The row's parts, if the line is shown to be canonical; `None` says nothing about it.
-    #[inline]
-    pub(crate) fn prove(line: &'a [u8]) -> Option<Slices<'a>> {
-        Slices::split(line, |line, at| prove::object(line, at, 2))
-    }
-
-    /// The parts of a canonical text whose payload ends where `payload_end` says.
-    #[inline]
-    fn split(line: &'a [u8], payload_end: impl FnOnce(&[u8], usize) -> Option<usize>) -> Option<Slices<'a>> {
-        let mut scan = Scan { line, at: 0 };
-        scan.literal(b"{\"entry_hash\":\"")?;
-        let entry_hash = scan.take(HEX_LEN)?;
-        scan.literal(b"\",")?;
-        let covered_from = scan.at;
-        scan.literal(b"\"kind\":\"")?;
-        let kind = scan.name(class::KIND)?;
-        if !kind.first()?.is_ascii_lowercase() {
-            return None;
-        }
-        scan.literal(b"\",\"payload\":")?;
-        let payload_from = scan.at;
-        if *line.get(payload_from)? != b'{' {
-            return None;
-        }
-        scan.at = payload_end(line, payload_from)?;
-        let payload = line.get(payload_from..scan.at)?;
-        scan.literal(b",\"prev_hash\":\"")?;
-        let prev_hash = scan.take(HEX_LEN)?;
-        scan.literal(b"\"")?;
-        let covered_to = scan.at;
-        scan.literal(b",\"redactions\":")?;
-        let redactions = scan.natural()?;
-        scan.literal(b",\"schema_version\":1,\"seq\":")?;
-        let seq = scan.natural()?;
-        scan.literal(b",")?;
-        let task_from = scan.at;
-        scan.literal(b"\"task_id\":\"")?;
-        let task_id = scan.name(class::TASK_ID)?;
-        scan.literal(b"\"")?;
-        let task_to = scan.at;
-        scan.literal(b",\"ts\":")?;
-        let ts_from = scan.at;
-        scan.at = prove::number(line, ts_from)?;
-        let ts = &line[ts_from..scan.at];
-        scan.literal(b"}")?;
-        if scan.at != line.len() {
-            return None;
-        }
-        let covered = (&line[covered_from..covered_to], &line[task_from..task_to]);
-        Some(Slices {
-            text: line,
-            entry_hash,
-            kind,
-            payload,
-            prev_hash,
-            redactions,
-            seq,
-            task_id,
-            ts,
-            covered,
-        })
-    }
-
-    /// The hash of what the row's hash covers.
-    pub(crate) fn computed_hash(&self) -> Digest {
-        hash_covered(self.covered.0, self.covered.1)
-    }
-
-    /// The parts as text. All of it is ASCII: it was proven, or encoded, so.
-    pub(crate) fn row(&self) -> Row<'a> {
-        let text = |bytes| core::str::from_utf8(bytes).unwrap_or_default();
-        Row {
-            text: text(self.text),
-            entry_hash: text(self.entry_hash),
-            kind: text(self.kind),
-            payload: text(self.payload),
-            prev_hash: text(self.prev_hash),
-            redactions: text(self.redactions),
-            seq: text(self.seq),
-            task_id: text(self.task_id),
-            ts: text(self.ts),
-            covered: (text(self.covered.0), text(self.covered.1)),
-        }
-    }
-}
-
-/// Which bytes a name may have, as bits of a table.
-mod class {
-    pub(super) const TASK_ID: u8 = 1;
-    pub(super) const KIND: u8 = 2;
-
-    pub(super) static OF: [u8; 256] = {
-        let mut table = [0; 256];
-        let mut byte = 0u8;
-        while byte < 128 {
-            let common =
-                byte.is_ascii_digit() || byte.is_ascii_lowercase() || matches!(byte, b'_' | b'.' | b'-');
-            #[allow(clippy::as_conversions, reason = "widening, in a constant")]
-            let index = byte as usize;
-            if common {
-                table[index] = TASK_ID | KIND;
-            } else if byte.is_ascii_uppercase() {
-                table[index] = TASK_ID;
-            }
-            byte += 1;
-        }
-        table
-    };
-}
-
-struct Scan<'a> {
-    line: &'a [u8],
-    at: usize,
-}
-
-impl<'a> Scan<'a> {
-    #[inline]
-    fn literal(&mut self, literal: &[u8]) -> Option<()> {
-        let found = self.line.get(self.at..)?.starts_with(literal);
-        self.at += literal.len();
-        found.then_some(())
-    }
-
-    #[inline]
-    fn take(&mut self, count: usize) -> Option<&'a [u8]> {
-        let taken = self.line.get(self.at..self.at + count)?;
-        self.at += count;
-        Some(taken)
-    }
-
-    /// A name of at most 64 bytes of a class.
-    #[inline]
-    fn name(&mut self, class: u8) -> Option<&'a [u8]> {
-        let rest = self.line.get(self.at..)?;
-        let length = rest.iter().position(|&byte| class::OF[usize::from(byte)] & class == 0)?;
-        self.at += length;
-        (length <= 64).then(|| &rest[..length])
-    }
-
-    /// A decimal without leading zeros that surely fits 64 bits.
-    #[inline]
-    fn natural(&mut self) -> Option<&'a [u8]> {
-        let rest = self.line.get(self.at..)?;
-        let digits = rest.iter().position(|byte| !byte.is_ascii_digit())?;
-        self.at += digits;
-        let canonical = (1..=19).contains(&digits) && (digits == 1 || rest[0] != b'0');
-        canonical.then(|| &rest[..digits])
-    }
-}
-
 /// A row's canonical text, built from values: what the writer writes, and what a row in any
 /// other form is compared with.
 #[derive(Clone, Debug)]
 pub struct RowText {
     text: Vec<u8>,
-    payload_end: usize,
+    places: Places,
+}
+
+/// Where the parts stand in a row's text.
+#[derive(Clone, Debug)]
+struct Places {
+    entry_hash: Range<usize>,
+    kind: Range<usize>,
+    payload: Range<usize>,
+    prev_hash: Range<usize>,
+    redactions: Range<usize>,
+    seq: Range<usize>,
+    task_id: Range<usize>,
+    ts: Range<usize>,
+    covered: (Range<usize>, Range<usize>),
 }
 
 impl RowText {
@@ -282,13 +131,24 @@ impl RowText {
     }
 
     /// The row by its parts.
-    ///
-    /// # Panics
-    ///
-    /// Never: the text was built in the form that is split here.
     #[must_use]
     pub fn row(&self) -> Row<'_> {
-        Slices::split(&self.text, |_, _| Some(self.payload_end)).expect("built in canonical form").row()
+        // All of it is ASCII: it was encoded so.
+        let text = core::str::from_utf8(&self.text).unwrap_or_default();
+        let part = |place: &Range<usize>| text.get(place.clone()).unwrap_or_default();
+        let places = &self.places;
+        Row {
+            text,
+            entry_hash: part(&places.entry_hash),
+            kind: part(&places.kind),
+            payload: part(&places.payload),
+            prev_hash: part(&places.prev_hash),
+            redactions: part(&places.redactions),
+            seq: part(&places.seq),
+            task_id: part(&places.task_id),
+            ts: part(&places.ts),
+            covered: (part(&places.covered.0), part(&places.covered.1)),
+        }
     }
 }
 
@@ -307,25 +167,24 @@ struct Parts {
 impl Parts {
     fn text(&self) -> RowText {
         let mut text = Vec::with_capacity(self.payload.len() + 360);
-        text.extend_from_slice(b"{\"entry_hash\":\"");
-        text.extend_from_slice(self.entry_hash.as_bytes());
-        text.extend_from_slice(b"\",\"kind\":\"");
-        text.extend_from_slice(self.kind.as_bytes());
-        text.extend_from_slice(b"\",\"payload\":");
-        text.extend_from_slice(&self.payload);
-        let payload_end = text.len();
-        text.extend_from_slice(b",\"prev_hash\":\"");
-        text.extend_from_slice(self.prev_hash.as_bytes());
-        text.extend_from_slice(b"\",\"redactions\":");
-        text.extend_from_slice(self.redactions.as_bytes());
-        text.extend_from_slice(b",\"schema_version\":1,\"seq\":");
-        text.extend_from_slice(self.seq.as_bytes());
-        text.extend_from_slice(b",\"task_id\":\"");
-        text.extend_from_slice(self.task_id.as_bytes());
-        text.extend_from_slice(b"\",\"ts\":");
-        text.extend_from_slice(&self.ts);
+        let mut push = |before: &[u8], part: &[u8]| {
+            text.extend_from_slice(before);
+            let from = text.len();
+            text.extend_from_slice(part);
+            from..text.len()
+        };
+        let entry_hash = push(b"{\"entry_hash\":\"", self.entry_hash.as_bytes());
+        let kind = push(b"\",\"kind\":\"", self.kind.as_bytes());
+        let payload = push(b"\",\"payload\":", &self.payload);
+        let prev_hash = push(b",\"prev_hash\":\"", self.prev_hash.as_bytes());
+        let redactions = push(b"\",\"redactions\":", self.redactions.as_bytes());
+        let seq = push(b",\"schema_version\":1,\"seq\":", self.seq.as_bytes());
+        let task_id = push(b",\"task_id\":\"", self.task_id.as_bytes());
+        let ts = push(b"\",\"ts\":", &self.ts);
         text.push(b'}');
-        RowText { text, payload_end }
+        let covered = (entry_hash.end + "\",".len()..prev_hash.end + 1, seq.end + ",".len()..task_id.end + 1);
+        let places = Places { entry_hash, kind, payload, prev_hash, redactions, seq, task_id, ts, covered };
+        RowText { text, places }
     }
 }
 
@@ -406,4 +265,26 @@ pub(crate) fn shown(value: &Value) -> String {
 
 pub(crate) fn is_hex(text: &[u8]) -> bool {
     text.len() == HEX_LEN && text.iter().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_whose_numbers_exceed_64_bits_is_split_into_its_parts() {
+        let long = "12345678901234567890123456789";
+        let text = format!(
+            "{{\"entry_hash\":\"{0}\",\"kind\":\"k\",\"payload\":{{\"a\":1}},\"prev_hash\":\"{0}\",\
+             \"redactions\":{long},\"schema_version\":1,\"seq\":{long},\"task_id\":\"t\",\"ts\":{long}}}",
+            "0".repeat(HEX_LEN)
+        );
+        let Ok(Value::Object(object)) = json::parse(text.as_bytes()) else { panic!("an object") };
+        let built = read(&object).expect("nothing limits these numbers");
+        let row = built.row();
+        assert_eq!((row.text, row.payload), (&*text, "{\"a\":1}"));
+        assert_eq!((row.redactions, row.seq, row.ts), (long, long, long));
+        let covered = format!("\"kind\":\"k\",\"payload\":{{\"a\":1}},\"prev_hash\":\"{}\"", row.prev_hash);
+        assert_eq!(row.preimage(), format!("{{{covered},\"task_id\":\"t\"}}"));
+    }
 }

@@ -10,7 +10,7 @@ use super::walk::LedgerRows;
 use crate::chain::{FaultKind, Outcome, Place};
 use crate::hash::Digest;
 use crate::json::{Object, Value};
-use crate::report::{Check, Report, Status, Verdict, Voucher};
+use crate::report::{Check, Report, Status, Verdict, Voucher, counted, hold};
 
 /// What a caller knows of the ledger from elsewhere.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -73,8 +73,10 @@ fn chain_check<F: FnMut(&Row<'_>, Place)>(file: &str, outcome: &Outcome<LedgerRo
         }
         None => {
             let head = outcome.rows.head();
-            let sentence =
-                format!("{} hashed and linked from genesis to head {head}", entries(outcome.end.entry));
+            let sentence = format!(
+                "{} hashed and linked from genesis to head {head}",
+                counted(outcome.end.entry, "entry")
+            );
             Check::new(ID, Status::Pass, sentence).at(file, None)
         }
     }
@@ -157,7 +159,7 @@ fn expected_head_check<F: FnMut(&Row<'_>, Place)>(
 fn follow(count: u64) -> String {
     match count {
         1 => String::from("1 entry follows"),
-        _ => format!("{count} entries follow"),
+        _ => format!("{} follow", counted(count, "entry")),
     }
 }
 
@@ -180,9 +182,9 @@ fn summary<R>(outcome: &Outcome<R>, verdict: Verdict, checks: &[Check]) -> Strin
     match outcome.faults.first() {
         Some(fault) => match &outcome.recovery {
             Some(recovery) => format!(
-                "{fault}; before it {}, and opening the run sets the torn {} bytes aside",
-                hold(recovery.place.entry),
-                recovery.torn_bytes
+                "{fault}; before it {}, and opening the run sets the torn {} aside",
+                hold(recovery.place.entry, "entry"),
+                counted(recovery.torn_bytes, "byte")
             ),
             None => fault.to_string(),
         },
@@ -190,21 +192,13 @@ fn summary<R>(outcome: &Outcome<R>, verdict: Verdict, checks: &[Check]) -> Strin
             Some(check) => check.sentence.clone(),
             None if verdict == Verdict::Empty => String::from("no entries: nothing was recorded"),
             None if verdict == Verdict::Verified => {
-                format!("{}, and match what was expected", hold(outcome.end.entry))
+                format!("{}, and match what was expected", hold(outcome.end.entry, "entry"))
             }
-            None => format!("{}; nothing outside the evidence vouches for the end", hold(outcome.end.entry)),
+            None => format!(
+                "{}; nothing outside the evidence vouches for the end",
+                hold(outcome.end.entry, "entry")
+            ),
         },
-    }
-}
-
-fn hold(count: u64) -> String {
-    format!("{} {}", entries(count), if count == 1 { "holds" } else { "hold" })
-}
-
-pub(crate) fn entries(count: u64) -> String {
-    match count {
-        1 => String::from("1 entry"),
-        _ => format!("{count} entries"),
     }
 }
 

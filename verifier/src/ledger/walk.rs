@@ -6,7 +6,8 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use super::row::{self, Row, Slices, is_hex, shown};
+use super::row::{self, Row, is_hex, shown};
+use super::slices::Slices;
 use crate::chain::{FaultKind, Join, Line, Place, Rows, read_object, shifted};
 use crate::hash::{Digest, GENESIS, HEX_LEN};
 use crate::id::RunId;
@@ -135,18 +136,17 @@ impl<F: FnMut(&Row<'_>, Place)> LedgerRows<F> {
     fn fast(&mut self, line: &[u8], place: Place) -> bool {
         let Some(row) = Slices::prove(line) else { return false };
         let (Some(prev), Some(seq)) = (self.link.prev, self.link.seq) else { return false };
-        if row.prev_hash != prev || decimal(row.seq) != seq || row.kind == b"run.open" {
+        if *row.prev_hash != prev || decimal(row.seq) != seq || row.kind == b"run.open" {
             return false;
         }
-        let digest = row.computed_hash();
-        let hex = digest.hex();
-        if row.entry_hash != hex {
+        let hex = row.computed.hex();
+        if *row.entry_hash != hex {
             return false;
         }
         let Some(next) = seq.checked_add(1) else { return false };
         self.link.seq = Some(next);
         self.link.prev = Some(hex);
-        self.link.head = digest;
+        self.link.head = row.computed;
         self.closed |= row.kind == b"run.closed";
         for wanted in &mut self.wanted {
             wanted.see(row.entry_hash, place);

@@ -17,6 +17,15 @@ pub enum Pin {
 }
 
 impl Pin {
+    /// The fingerprint of the key.
+    #[must_use]
+    pub fn fingerprint(&self) -> Fingerprint {
+        match self {
+            Pin::Key(key) => key.fingerprint(),
+            Pin::Fingerprint(fingerprint) => *fingerprint,
+        }
+    }
+
     fn is(&self, key: &PublicKey) -> bool {
         match self {
             Pin::Key(pinned) => pinned == key,

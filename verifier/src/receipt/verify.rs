@@ -79,7 +79,7 @@ impl Evidence<'_> {
 }
 
 pub(super) fn not_checked(id: &'static str, why: &str) -> Check {
-    Check::new(id, Status::NotChecked, format!("not checked: {why}"))
+    Check::new(id, Status::NotChecked, why)
 }
 
 /// The report on a receipt.

@@ -9,8 +9,8 @@ use super::head::{Head, HeadFile};
 use super::row::{SpineRows, prefixed};
 use crate::chain::{FaultKind, Outcome};
 use crate::json::Value;
-use crate::ledger::verify::{chain_facts, entries};
-use crate::report::{Check, Report, Status, Verdict, Voucher};
+use crate::ledger::verify::chain_facts;
+use crate::report::{Check, Report, Status, Verdict, Voucher, counted, hold};
 
 /// The report on a spine that was walked to its end; `file` and `head_file` are the paths of
 /// `spine.jsonl` and `spine.head`, relative to the root that was given.
@@ -34,10 +34,10 @@ pub fn report<V>(
             Verdict::Incomplete => {
                 format!(
                     "{} hashed and linked; tags were not checked: the HMAC key is missing",
-                    entries(count)
+                    counted(count, "entry")
                 )
             }
-            _ => format!("{} hold", entries(count)),
+            _ => hold(count, "entry"),
         },
     };
     let rows = &outcome.rows;
@@ -83,7 +83,7 @@ fn chain_check<V>(file: &str, outcome: &Outcome<SpineRows<V>>) -> Check {
         (None, None) => match rows.head {
             None => Check::new(ID, Status::NotApplicable, "the spine has no entries").at(file, None),
             Some(head) => {
-                let count = entries(outcome.end.entry);
+                let count = counted(outcome.end.entry, "entry");
                 let sentence = format!("{count} hashed and linked from the first to {}", prefixed(&head));
                 Check::new(ID, Status::Pass, sentence).at(file, None)
             }
@@ -102,10 +102,7 @@ fn tags_check<V>(file: &str, outcome: &Outcome<SpineRows<V>>) -> Check {
         _ if outcome.end.entry == 0 => (Status::NotApplicable, String::from("the spine has no entries")),
         None => (
             Status::NotChecked,
-            String::from(
-                "tags were not checked: the HMAC key is missing, and whoever has none could have \
-                          rewritten all of it",
-            ),
+            String::from("the HMAC key is missing, and somebody who has none could have rewritten all of it"),
         ),
         Some(_) if rows.tag_faults > 0 => (Status::Fail, format!("{} tags do not fit", rows.tag_faults)),
         Some(_) => (Status::Pass, String::from("the tag of every row that could be read fits the key")),
@@ -170,7 +167,7 @@ fn head_check<V>(file: &str, outcome: &Outcome<SpineRows<V>>, head: &HeadFile) -
     let read = head.head();
     let tagged = read.zip(key).map(|(head, tags)| head.is_tagged_by(tags));
     let says = read.map(says).unwrap_or_default();
-    let untagged = if key.is_none() { "; its tag was not checked: the HMAC key is missing" } else { "" };
+    let untagged = if key.is_none() { "; its tag needs the HMAC key, which is missing" } else { "" };
     let (status, sentence) = match (standing(outcome, head), head) {
         (_, HeadFile::Malformed(why)) => (Status::Fail, format!("the head file can't be read: {why}")),
         _ if tagged == Some(false) => {
@@ -208,8 +205,8 @@ fn head_check<V>(file: &str, outcome: &Outcome<SpineRows<V>>, head: &HeadFile) -
 
 fn says(head: &Head) -> String {
     match head.hash() {
-        Some(hash) => format!("{} up to {}", entries(head.count()), prefixed(&hash)),
-        None => entries(head.count()),
+        Some(hash) => format!("{} up to {}", counted(head.count(), "entry"), prefixed(&hash)),
+        None => counted(head.count(), "entry"),
     }
 }
 

@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 use super::StepRows;
 use crate::chain::Outcome;
 use crate::ledger::verify::{canonical, chain_facts};
-use crate::report::{Check, Report, Status, Verdict, Voucher};
+use crate::report::{Check, Report, Status, Verdict, Voucher, counted, hold};
 
 /// The report on a step journal that was walked to its end.
 #[must_use]
@@ -22,7 +22,8 @@ pub fn report(name: &str, file: &str, outcome: &Outcome<StepRows>) -> Report {
             Check::new(ID, Status::NotApplicable, "the journal has no steps").at(file, None)
         }
         None => {
-            let sentence = format!("{steps} steps hashed and linked from genesis to head {}", rows.head());
+            let sentence =
+                format!("{} hashed and linked from genesis to head {}", counted(steps, "step"), rows.head());
             Check::new(ID, Status::Pass, sentence).at(file, None)
         }
     };
@@ -39,7 +40,7 @@ pub fn report(name: &str, file: &str, outcome: &Outcome<StepRows>) -> Report {
             (Some(fault), _) => fault.to_string(),
             (None, 0) => String::from("no steps: nothing was recorded"),
             (None, _) => {
-                format!("{steps} steps hold; nothing outside the evidence vouches for the end")
+                format!("{}; nothing outside the evidence vouches for the end", hold(steps, "step"))
             }
         },
         checks,

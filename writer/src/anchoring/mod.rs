@@ -5,6 +5,7 @@
 //! that names the fork.
 
 mod anchor;
+mod bundle;
 mod diff;
 mod fetch;
 mod resume;
@@ -13,16 +14,16 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use waybill_verifier::anchor::{self as format, Completeness, Found, LayoutError, ObjectId, Target};
-use waybill_verifier::chain::{LastLine, Place, Recovery};
+use waybill_verifier::chain::{Place, Recovery};
 use waybill_verifier::compare::{Comparison, Stamp, compare};
 use waybill_verifier::hash::Digest;
 use waybill_verifier::id::RunId;
 use waybill_verifier::json::{self, Value};
 use waybill_verifier::ledger::{LedgerRows, Row, State};
-use waybill_verifier::report::{Report, Verdict};
+use waybill_verifier::report::{Report, Verdict, counted};
 
 use crate::audit;
-use crate::durable::{self, open_regular};
+use crate::durable;
 use crate::git::{self, Store, anchor_ref};
 use crate::lock::Lock;
 use crate::log::{self, recover};
@@ -30,6 +31,7 @@ use crate::project::Project;
 use crate::read;
 
 pub use anchor::{Anchored, Squashed, anchor, gc};
+pub use bundle::bundle;
 pub use diff::{Fork, Keep, Kept, Other, Side, diff, keep};
 pub use fetch::{Fetched, Materialized, Pushed, fetch, push};
 pub use resume::{Projection, Resumed, Signal, project as project_resume, resume};
@@ -128,11 +130,19 @@ impl fmt::Display for Error {
             }
             Error::Behind { run, remote, local, anchored } => {
                 let at = from(remote);
-                write!(f, "the anchor of run {run}{at} has {anchored} entries, the ledger here has {local}")
+                write!(
+                    f,
+                    "the anchor of run {run}{at} has {}, the ledger here has {local}",
+                    counted(*anchored, "entry")
+                )
             }
             Error::Ahead { run, remote, local, anchored } => {
                 let at = from(remote);
-                write!(f, "the ledger of run {run} here has {local} entries, the anchor{at} has {anchored}")
+                write!(
+                    f,
+                    "the ledger of run {run} here has {}, the anchor{at} has {anchored}",
+                    counted(*local, "entry")
+                )
             }
             Error::Diverged { run, entry, local, anchored, .. } => write!(
                 f,
@@ -220,21 +230,21 @@ pub fn local(project: &Project, run: &RunId) -> Result<Option<Local>, Error> {
     Ok(torn.map(|torn| Local { chain, torn }))
 }
 
-/// Walks a run's ledger row by row; `None` if there is none.
-fn walk_local(
+/// Walks a run's ledger row by row, without waiting for its writer, and gives its torn tail;
+/// `None` if there is no ledger.
+///
+/// # Errors
+///
+/// As [`local`].
+pub fn walk_local(
     project: &Project,
     run: &RunId,
     visit: impl FnMut(&Row<'_>, Place),
 ) -> Result<Option<Option<Recovery>>, Error> {
     durable::refuse_links(project.root(), &project.ledger_folder(run))?;
-    let lock = project.ledger_lock(run);
-    let last_line = if Lock::is_held(&lock) { LastLine::InFlight } else { LastLine::Settled };
+    let last_line = Lock::last_line(&project.ledger_lock(run));
     let path = project.ledger(run);
-    let file = match open_regular(&path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(error.into()),
-    };
+    let Some(file) = durable::open_if_there(&path)? else { return Ok(None) };
     let unreadable = |source| durable::Error::new("can't read", &path, source);
     let size = read::size(&file).map_err(unreadable)?;
     let outcome =

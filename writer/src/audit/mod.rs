@@ -22,7 +22,7 @@ use crate::log::recover;
 use crate::master::{self, KeyFile, Tagged};
 use crate::project::Project;
 pub use archive::{Archived, archive};
-pub use read::{LOCK, read};
+pub use read::{LOCK, names, push_day, read};
 
 /// Why an audit log can't be extended, read or packed.
 #[derive(Debug)]

@@ -52,25 +52,37 @@ pub(super) fn walk<V: Visit<Event>>(
     let names = names(folder)?;
     let arranged = arrange(names.iter().map(String::as_str));
     let mut log = Log::new(key, Start::Genesis, visitor).in_folder(&arranged);
-    let mut piece = vec![0; 256 << 10];
     for day in &arranged.days {
-        let path = folder.join(day.name);
-        let mut file = open_regular(&path)?;
         log.open(day);
-        loop {
-            match file.read(&mut piece) {
-                Ok(0) => break,
-                Ok(length) => log.push(&piece[..length]),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(source) => return Err(Error::new("can't read", &path, source)),
-            }
-        }
+        push_day(&mut log, &folder.join(day.name))?;
     }
     Ok(log.finish(last_line))
 }
 
+/// Pushes the bytes of a day's file into a log that has opened it.
+///
+/// # Errors
+///
+/// If the file can't be read.
+pub fn push_day<V: Visit<Event>>(log: &mut Log<V>, path: &Path) -> Result<(), Error> {
+    let mut file = open_regular(path)?;
+    let mut piece = vec![0; 256 << 10];
+    loop {
+        match file.read(&mut piece) {
+            Ok(0) => return Ok(()),
+            Ok(length) => log.push(&piece[..length]),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(source) => return Err(Error::new("can't read", path, source)),
+        }
+    }
+}
+
 /// The names of the files in an audit folder and in its archive, relative to it.
-fn names(folder: &Path) -> Result<Vec<String>, Error> {
+///
+/// # Errors
+///
+/// If a folder can't be listed.
+pub fn names(folder: &Path) -> Result<Vec<String>, Error> {
     let mut names = list(folder)?;
     let archive = folder.join("archive");
     if archive.is_dir() {

@@ -6,7 +6,8 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use waybill_verifier::json::{self, Object, Value};
+use waybill_verifier::json::{Object, Value};
+use waybill_verifier::report::counted;
 
 use super::Global;
 use super::exit::{Exit, Failure};
@@ -58,10 +59,7 @@ pub(super) fn run(global: &Global) -> Result<Exit, Failure> {
                     ("sentence", Value::from(finding.sentence.as_str())),
                 ]))
             });
-            let document = Object::of([("findings", Value::from(list.collect::<Vec<_>>()))]);
-            let mut text = json::ascii_indented(&Value::from(document));
-            text.push(b'\n');
-            super::put(&text)?;
+            super::put_document(Object::of([("findings", Value::from(list.collect::<Vec<_>>()))]))?;
         }
         Form::Text | Form::Quiet => {
             let shown = |finding: &&Finding| global.form() == Form::Text || finding.standing == Standing::Ill;
@@ -174,9 +172,9 @@ fn keys(project: &Project) -> Vec<Finding> {
     let signer = identity::private(project)
         .map(|key| key.map(|key| format!("receipts are signed by {}", key.public().fingerprint())));
     findings.extend(found("identity", signer));
-    let trust = TrustFile::of_environment()
-        .entries()
-        .map(|entries| entries.map(|entries| format!("your trust file has {} entries", entries.len())));
+    let trust = TrustFile::of_environment().entries().map(|entries| {
+        entries.map(|entries| format!("your trust file has {}", counted(entries.len(), "entry")))
+    });
     findings.extend(found("trust", trust));
     findings
 }

@@ -3,14 +3,13 @@
 mod list;
 mod standing;
 
-pub(super) use list::ids;
-
 use std::path::Path;
+use std::str::FromStr;
 
 use clap::Subcommand;
 use waybill_verifier::id::RunId;
 use waybill_verifier::json::{self, Object, Value};
-use waybill_verifier::receipt::{Binding, File, ReceiptId, StallReason, Trust};
+use waybill_verifier::receipt::{File, ReceiptId, StallReason, Trust};
 use waybill_verifier::spine::prefixed;
 
 use super::Global;
@@ -38,17 +37,16 @@ pub(super) enum Command {
         signer: SignerArgs,
     },
     /// Show what a receipt says: neither signature nor the window's hashes
+    #[command(after_help = SHOW_HELP)]
     Show {
-        /// The receipt
-        #[arg(value_parser = receipt_id)]
-        id: ReceiptId,
+        /// The receipt: its id, or the first digits of it that name no other
+        id: Named,
     },
     /// Check a receipt against its run's journal, the spine and the audit log
     #[command(after_help = VERIFY_HELP)]
     Verify {
-        /// The receipt
-        #[arg(value_parser = receipt_id)]
-        id: ReceiptId,
+        /// The receipt: its id, or the first digits of it that name no other
+        id: Named,
         #[command(flatten)]
         signer: SignerArgs,
         /// Fail unless the report has these assurances
@@ -125,16 +123,66 @@ Example:
 Exit codes: 0 written or there, 1 no identity or snapshot, 2 journal or spine damaged, 64 wrong
 arguments, 74 I/O";
 
+const SHOW_HELP: &str = "\
+Nothing is checked but that the file can be read: 'waybill escalation verify' checks it.
+
+Examples:
+  waybill escalation show 793c8e6b00d8adfc2cc9de582bd4df55
+  waybill escalation show 793c --json | jq .recommended_action
+
+Exit codes: 0 shown, 1 no such receipt, 2 it can't be read as one, 64 wrong arguments, or the digits
+begin several ids, 74 I/O";
+
 const VERIFY_HELP: &str = "\
 Examples:
   waybill escalation verify 793c8e6b00d8adfc2cc9de582bd4df55
-  waybill escalation verify 793c8e6b… --signer SHA256:4jSePaNl… --require pinned,hmac
+  waybill escalation verify 793c8e6b --signer SHA256:4jSePaNl… --require pinned,hmac
 
 Exit codes: 0 holds, consistent, incomplete or degraded, 1 no such receipt, 2 failed, 64 wrong
-arguments, 74 I/O";
+arguments, or the digits begin several ids, 74 I/O";
 
-fn receipt_id(text: &str) -> Result<ReceiptId, String> {
-    ReceiptId::parse(text).ok_or_else(|| String::from("a receipt's id has 32 lowercase hex digits"))
+/// A receipt as a person names it: a whole id, or a beginning of one.
+#[derive(Clone, Debug)]
+pub(super) struct Named(String);
+
+impl FromStr for Named {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Named, Self::Err> {
+        let is_hex = text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+        if is_hex && (4..=32).contains(&text.len()) {
+            Ok(Named(text.to_owned()))
+        } else {
+            Err("a receipt's id has 32 lowercase hex digits, of which the first 4 or more are enough")
+        }
+    }
+}
+
+impl Named {
+    /// The receipt that is meant: the exact id, else the only one that begins so.
+    fn find(&self, project: &Project) -> Result<ReceiptId, Failure> {
+        if let Some(id) = ReceiptId::parse(&self.0) {
+            return Ok(id);
+        }
+        let mut ids = receipt::ids(project)?;
+        ids.retain(|id| id.as_str().starts_with(&self.0));
+        match ids.as_slice() {
+            [] => Err(absent(&self.0)),
+            [id] => Ok(id.clone()),
+            [first, second, more @ ..] => {
+                let more = if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
+                Err(Failure::usage(format!(
+                    "{} begins {first}, {second}{more}: give more of its digits",
+                    self.0
+                )))
+            }
+        }
+    }
+}
+
+fn absent(id: &str) -> Failure {
+    let message = format!("there is no receipt {id} here: 'waybill escalation list' lists them");
+    Failure { exit: Exit::Absent, message }
 }
 
 fn stall_reason(text: &str) -> Result<StallReason, String> {
@@ -149,11 +197,12 @@ pub(super) fn run(global: &Global, command: &Command) -> Result<Exit, Failure> {
     match command {
         Command::Emit(args) => emit(global, &project, args),
         Command::List { signer } => list::run(global, &project, signer),
-        Command::Show { id } => show(global, &project, id),
+        Command::Show { id } => show(global, &project, &id.find(&project)?),
         Command::Verify { id, signer, require } => {
+            let id = id.find(&project)?;
             let trust = signer.trust()?;
             let key = KeyFile::of_environment().read()?;
-            let receipt = File::read(&read(&project, id)?);
+            let receipt = File::read(&read(&project, &id)?);
             let gathered = Gathered::of(&project, key.as_ref())?;
             let mut report = gathered.report(&id.path(), &receipt, &trust)?;
             verify::require(&mut report, require);
@@ -166,10 +215,7 @@ pub(super) fn run(global: &Global, command: &Command) -> Result<Exit, Failure> {
 fn read(project: &Project, id: &ReceiptId) -> Result<Vec<u8>, Failure> {
     durable::refuse_links(project.root(), &project.receipts())?;
     receipt::read_file(&project.root().join(id.path())).map_err(|error| match error.kind() {
-        std::io::ErrorKind::NotFound => {
-            let message = format!("there is no receipt {id} here: 'waybill escalation list' lists them");
-            Failure { exit: Exit::Absent, message }
-        }
+        std::io::ErrorKind::NotFound => absent(id.as_str()),
         _ => error.into(),
     })
 }
@@ -199,34 +245,25 @@ fn emit(global: &Global, project: &Project, args: &EmitArgs) -> Result<Exit, Fai
     for path in &emitted.set_aside {
         out::say(&format!("a row that was never acknowledged was set aside as {}", path.display()));
     }
-    let text = match global.form() {
-        Form::Quiet => Vec::new(),
-        Form::Json => line(projection(&emitted.binding, &emitted.id, &emitted.entry_hash)),
+    match global.form() {
+        Form::Quiet => {}
+        Form::Json => {
+            super::put_document(emitted.binding.projection(&emitted.id, &emitted.entry_hash))?;
+        }
         Form::Text => {
             let word = if emitted.there { "is there already" } else { "written" };
             let binding = &emitted.binding;
-            format!(
+            let text = format!(
                 "receipt {} {word}: {}, {}\n{}\n",
                 emitted.id,
                 binding.stall_reason,
                 binding.recommended_action,
                 emitted.path.display()
-            )
-            .into_bytes()
+            );
+            super::put(text.as_bytes())?;
         }
-    };
-    super::put(&text)?;
+    }
     Ok(Exit::Done)
-}
-
-fn projection(binding: &Binding, id: &ReceiptId, entry_hash: &str) -> Value {
-    Value::from(binding.projection(id, entry_hash))
-}
-
-fn line(value: Value) -> Vec<u8> {
-    let mut text = json::ascii_indented(&value);
-    text.push(b'\n');
-    text
 }
 
 fn show(global: &Global, project: &Project, id: &ReceiptId) -> Result<Exit, Failure> {
@@ -237,9 +274,9 @@ fn show(global: &Global, project: &Project, id: &ReceiptId) -> Result<Exit, Fail
         return Err(Failure { exit: Exit::Failed, message });
     };
     let entry = file.entry_hash.as_ref().map(prefixed).unwrap_or_default();
-    let text = match global.form() {
-        Form::Quiet => Vec::new(),
-        Form::Json => line(projection(binding, &own, &entry)),
+    match global.form() {
+        Form::Quiet => {}
+        Form::Json => super::put_document(binding.projection(&own, &entry))?,
         Form::Text => {
             let document: Object = binding.projection(&own, &entry);
             let mut text = String::new();
@@ -247,15 +284,15 @@ fn show(global: &Global, project: &Project, id: &ReceiptId) -> Result<Exit, Fail
                 let name = name.as_str().unwrap_or_default();
                 let shown = match value {
                     Value::Null => String::from("-"),
+                    Value::String(text) if text.as_wtf8().is_empty() => String::from("-"),
                     Value::String(text) => escape(&String::from_utf8_lossy(text.as_wtf8())),
                     other => String::from_utf8_lossy(&json::ascii(other)).into_owned(),
                 };
                 text.push_str(&format!("{name:<22}  {shown}\n"));
             }
-            text.into_bytes()
+            super::put(text.as_bytes())?;
         }
-    };
-    super::put(&text)?;
+    }
     if !file.faults.is_empty() || own != *id {
         out::say(&format!("what is shown does not hold: see 'waybill escalation verify {id}'"));
     }

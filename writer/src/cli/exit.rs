@@ -98,7 +98,7 @@ impl From<log::Error> for Failure {
             log::Error::Lock(LockError::Held { .. }) => {
                 (Exit::Locked, String::from("; wait for it to end, or leave --no-wait out"))
             }
-            log::Error::TooLong { .. } => {
+            log::Error::TooLong(_) => {
                 (Exit::Usage, String::from("; record a path or a hash instead of the content"))
             }
             log::Error::NoSuchLine { .. } | log::Error::StillDamaged(_) => (Exit::Usage, String::new()),

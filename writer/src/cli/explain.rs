@@ -4,7 +4,7 @@ use super::Global;
 use super::exit::{Exit, Failure};
 use super::out;
 use super::out::Form;
-use waybill_verifier::json::{self, Object, Value};
+use waybill_verifier::json::{Object, Value};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -52,6 +52,18 @@ const ENTRIES: &[Entry] = entries! {
         "Two ledgers of one run are the same, or one goes on from the other.",
         not: "Which of two diverged lineages is right: both hold.",
         "On a divergence, somebody who knows the runs keeps one and sets the other aside.";
+    "evidence.archive":
+        "The archive is a tar of regular files that every program unpacks to the same files: no links, no path that leaves its folder, nothing hidden between or behind the files.",
+        not: "Who packed it, or that it is all there was.",
+        "If it fails, ask for it again; what came out of it before the fault does not count.";
+    "evidence.manifest":
+        "MANIFEST.json names every file of the archive with its size and SHA-256, and each is so.",
+        not: "That the manifest is the one that was made first: whoever changes a file can change it, too.",
+        "If it fails, the archive was changed after it was made: ask for it again.";
+    "evidence.files":
+        "Every file that was given is told by its content; what is not known is named and not looked at.",
+        not: "That nothing is missing: see what the report lists as missing.",
+        "Take away what is no evidence; give large files one by one.";
     "step_journal.chain":
         "Every step's hash covers its prompt, model, tool call and result, and each step names the one before it.",
         not: "That nothing was cut off at the end, or when steps were taken.",
@@ -332,9 +344,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<Exit, Failure> {
                 ("does_not_mean", Value::from(entry.does_not_mean)),
                 ("to_do", Value::from(entry.todo)),
             ]);
-            let mut text = json::ascii_indented(&Value::from(document));
-            text.push(b'\n');
-            super::put(&text)?;
+            super::put_document(document)?;
         }
         Form::Text | Form::Quiet => {
             let width = out::width();

@@ -19,7 +19,7 @@ impl From<journal::Error> for Failure {
                 failure(Exit::Failed, &error, "; get it back from a copy: nothing goes behind it")
             }
             journal::Error::Draft(_) => failure(Exit::Usage, &error, ""),
-            journal::Error::TooLong { .. } => {
+            journal::Error::TooLong(_) => {
                 failure(Exit::Usage, &error, "; record a path or a hash instead of the content")
             }
             journal::Error::Lock(LockError::Held { .. }) => {

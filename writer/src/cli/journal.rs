@@ -162,13 +162,7 @@ pub(super) fn open(
     let waiting = |holder: &str| out::say(&format!("waiting for the journal of run {run}, held by {holder}"));
     let journal = Journal::open(project, run, profile, options.wait(), visitor, waiting)?;
     if let Some(torn) = journal.set_aside() {
-        out::say(&format!(
-            "event {} was being written when a crash came, and was never acknowledged: its {} bytes were \
-             set aside as {}",
-            torn.entry,
-            torn.length,
-            torn.path.display()
-        ));
+        recording::say_set_aside("event", torn);
     }
     Ok(journal)
 }
@@ -220,7 +214,7 @@ fn record_lines(
                 match journal.append(&name, &fields, crate::clock::seconds(), options.durability.sync()) {
                     Ok(recorded) => Ok(recorded),
                     Err(journal::Error::Draft(error)) => Err(error.to_string()),
-                    Err(error @ journal::Error::TooLong { .. }) => Err(error.to_string()),
+                    Err(error @ journal::Error::TooLong(_)) => Err(error.to_string()),
                     Err(error) => return Err(error.into()),
                 }
             }
@@ -234,8 +228,7 @@ fn record_lines(
         })
     })?;
     if refused > 0 {
-        let message = format!("{refused} lines were refused and not recorded; see their answers");
-        return Err(Failure::usage(message));
+        return Err(recording::refused(refused));
     }
     Ok(Exit::Done)
 }

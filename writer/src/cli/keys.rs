@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use clap::Subcommand;
-use waybill_verifier::json::{self, Object, Value};
+use waybill_verifier::json::{Object, Value};
 use waybill_verifier::key::{Fingerprint, PublicKey};
 use waybill_verifier::receipt::{Pin, TrustEntry};
 
@@ -134,10 +134,7 @@ pub(super) fn pin(signer: &str) -> Result<Pin, Failure> {
 }
 
 fn fingerprint(signer: &str) -> Result<Fingerprint, Failure> {
-    Ok(match pin(signer)? {
-        Pin::Key(key) => key.fingerprint(),
-        Pin::Fingerprint(fingerprint) => fingerprint,
-    })
+    Ok(pin(signer)?.fingerprint())
 }
 
 fn init(global: &Global, project: &Project) -> Result<Exit, Failure> {
@@ -161,23 +158,16 @@ fn show(global: &Global, project: &Project) -> Result<Exit, Failure> {
 }
 
 fn put_key(global: &Global, what: &str, key: &PublicKey) -> Result<Exit, Failure> {
-    let text = match global.form() {
-        Form::Quiet => Vec::new(),
-        Form::Text => format!("{what}{}", key.to_pem()).into_bytes(),
-        Form::Json => document(Object::of([
+    match global.form() {
+        Form::Quiet => {}
+        Form::Text => super::put(format!("{what}{}", key.to_pem()).as_bytes())?,
+        Form::Json => super::put_document(Object::of([
             ("fingerprint", Value::from(key.fingerprint().to_string())),
             ("install_rev", Value::from(key.fingerprint().install_rev())),
             ("public_key_pem", Value::from(key.to_pem())),
-        ])),
-    };
-    super::put(&text)?;
+        ]))?,
+    }
     Ok(Exit::Done)
-}
-
-fn document(object: Object) -> Vec<u8> {
-    let mut text = json::ascii_indented(&Value::from(object));
-    text.push(b'\n');
-    text
 }
 
 /// Keeps the private key out of this clone's commits; the folder's own `.gitignore` does so in
@@ -211,18 +201,18 @@ fn exclude(project: &Project) {
 
 fn add(global: &Global, entry: &NewEntry, done: &str) -> Result<Exit, Failure> {
     let path = TrustFile::of_environment().add(entry)?;
-    let text = match global.form() {
-        Form::Quiet => Vec::new(),
+    match global.form() {
+        Form::Quiet => {}
         Form::Text => {
-            format!("{done} {} ({}) in {}\n", escape(&entry.name), entry.key, path.display()).into_bytes()
+            let (name, path) = (escape(&entry.name), path.display());
+            super::put(format!("{done} {name} ({}) in {path}\n", entry.key).as_bytes())?;
         }
-        Form::Json => document(Object::of([
+        Form::Json => super::put_document(Object::of([
             ("name", Value::from(entry.name.as_str())),
             ("fingerprint", Value::from(entry.key.to_string())),
             ("revoked", Value::from(entry.revoked)),
-        ])),
-    };
-    super::put(&text)?;
+        ]))?,
+    }
     Ok(Exit::Done)
 }
 
@@ -230,7 +220,7 @@ fn add(global: &Global, entry: &NewEntry, done: &str) -> Result<Exit, Failure> {
 fn trust(global: &Global, entry: &NewEntry) -> Result<Exit, Failure> {
     let file = TrustFile::of_environment();
     let entries = file.entries()?.unwrap_or_default();
-    let mut of_key = entries.iter().filter(|known| fingerprint_of(known) == entry.key);
+    let mut of_key = entries.iter().filter(|known| known.key.fingerprint() == entry.key);
     if let Some(revoked) = of_key.clone().find(|known| known.revoked) {
         let place = file.path().map(|path| path.display().to_string()).unwrap_or_default();
         return Err(Failure::usage(format!(
@@ -250,7 +240,7 @@ fn trust(global: &Global, entry: &NewEntry) -> Result<Exit, Failure> {
 fn revoke(global: &Global, signer: &str) -> Result<Exit, Failure> {
     let entries = TrustFile::of_environment().entries()?.unwrap_or_default();
     let named: Vec<&TrustEntry> = entries.iter().filter(|entry| entry.name == signer).collect();
-    let mut keys: Vec<Fingerprint> = named.iter().map(|entry| fingerprint_of(entry)).collect();
+    let mut keys: Vec<Fingerprint> = named.iter().map(|entry| entry.key.fingerprint()).collect();
     keys.sort_unstable();
     keys.dedup();
     let key = match keys.as_slice() {
@@ -266,9 +256,9 @@ fn revoke(global: &Global, signer: &str) -> Result<Exit, Failure> {
             return Err(Failure::usage(message));
         }
     };
-    let known = entries.iter().find(|entry| fingerprint_of(entry) == key);
+    let known = entries.iter().find(|entry| entry.key.fingerprint() == key);
     let name = known.map_or_else(|| String::from("(revoked)"), |entry| entry.name.clone());
-    if entries.iter().any(|entry| entry.revoked && fingerprint_of(entry) == key) {
+    if entries.iter().any(|entry| entry.revoked && entry.key.fingerprint() == key) {
         out::say(&format!("{key} is revoked already"));
         return Ok(Exit::Done);
     }
@@ -276,19 +266,12 @@ fn revoke(global: &Global, signer: &str) -> Result<Exit, Failure> {
     add(global, &entry, "revoked")
 }
 
-fn fingerprint_of(entry: &TrustEntry) -> Fingerprint {
-    match &entry.key {
-        Pin::Key(key) => key.fingerprint(),
-        Pin::Fingerprint(fingerprint) => *fingerprint,
-    }
-}
-
 /// How many keys the trust file trusts, and how many it revokes.
 pub(super) fn trusted_and_revoked() -> Result<(usize, usize), Failure> {
     let entries = TrustFile::of_environment().entries()?.unwrap_or_default();
-    let all: BTreeSet<Fingerprint> = entries.iter().map(fingerprint_of).collect();
+    let all: BTreeSet<Fingerprint> = entries.iter().map(|entry| entry.key.fingerprint()).collect();
     let revoked: BTreeSet<Fingerprint> =
-        entries.iter().filter(|entry| entry.revoked).map(fingerprint_of).collect();
+        entries.iter().filter(|entry| entry.revoked).map(|entry| entry.key.fingerprint()).collect();
     Ok((all.len() - revoked.len(), revoked.len()))
 }
 
@@ -299,40 +282,39 @@ fn list(global: &Global) -> Result<Exit, Failure> {
         jiff::Timestamp::from_second(seconds).ok().map(|time| time.to_string())
     };
     let revoked =
-        |key: Fingerprint| entries.iter().any(|entry| entry.revoked && fingerprint_of(entry) == key);
-    let text = match global.form() {
-        Form::Quiet => Vec::new(),
+        |key: Fingerprint| entries.iter().any(|entry| entry.revoked && entry.key.fingerprint() == key);
+    match global.form() {
+        Form::Quiet => {}
         Form::Json => {
             let signers = entries.iter().map(|entry| {
                 Value::from(Object::of([
                     ("name", Value::from(entry.name.as_str())),
-                    ("fingerprint", Value::from(fingerprint_of(entry).to_string())),
+                    ("fingerprint", Value::from(entry.key.fingerprint().to_string())),
                     ("valid_from", Value::from(time(entry.valid_from))),
                     ("valid_until", Value::from(time(entry.valid_until))),
-                    ("revoked", Value::from(revoked(fingerprint_of(entry)))),
+                    ("revoked", Value::from(revoked(entry.key.fingerprint()))),
                 ]))
             });
-            document(Object::of([("signers", Value::from(signers.collect::<Vec<_>>()))]))
+            super::put_document(Object::of([("signers", Value::from(signers.collect::<Vec<_>>()))]))?;
         }
         Form::Text if entries.is_empty() => {
-            b"you trust nobody yet: 'waybill keys trust' adds a signer\n".to_vec()
+            super::put(b"you trust nobody yet: 'waybill keys trust' adds a signer\n")?;
         }
         Form::Text => {
             let mut rows = vec![["name", "standing", "from", "until", "key"].map(String::from).to_vec()];
             for entry in &entries {
-                let standing = if revoked(fingerprint_of(entry)) { "revoked" } else { "trusted" };
+                let standing = if revoked(entry.key.fingerprint()) { "revoked" } else { "trusted" };
                 rows.push(vec![
                     escape(&entry.name),
                     standing.to_owned(),
                     time(entry.valid_from).unwrap_or_else(|| String::from("-")),
                     time(entry.valid_until).unwrap_or_else(|| String::from("-")),
-                    fingerprint_of(entry).to_string(),
+                    entry.key.fingerprint().to_string(),
                 ]);
             }
             // Fingerprints are there to be compared: never cut.
-            lay_out(&rows, usize::MAX).into_bytes()
+            super::put(lay_out(&rows, usize::MAX).as_bytes())?;
         }
-    };
-    super::put(&text)?;
+    }
     Ok(Exit::Done)
 }

@@ -9,10 +9,10 @@ mod runs;
 use std::path::PathBuf;
 
 use clap::Subcommand;
-use waybill_verifier::chain::LastLine;
 use waybill_verifier::id::{Kind, RunId, TaskId};
 use waybill_verifier::json::{self, Object, Value};
-use waybill_verifier::ledger::{LedgerRows, Row, State, TaskState};
+use waybill_verifier::ledger::{State, TaskState};
+use waybill_verifier::report::counted;
 
 use super::exit::{Exit, Failure};
 use super::out::{self, Form, escape};
@@ -22,9 +22,7 @@ use super::{Global, verify};
 pub(super) use anchors::add_anchored;
 pub(super) use runs::{Known, counts, known};
 
-use crate::durable::{self, open_regular};
-use crate::lock::Lock;
-use crate::{log as ledger_log, read};
+use crate::{anchoring, log as ledger_log};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
@@ -276,30 +274,14 @@ fn replay(global: &Global, run: &RunId) -> Result<State, Failure> {
 
 /// Replays a run's ledger; `see` is shown the state after each entry.
 fn replay_seeing(global: &Global, run: &RunId, mut see: impl FnMut(&State)) -> Result<State, Failure> {
-    let project = global.project()?;
-    durable::refuse_links(project.root(), &project.ledger_folder(run))?;
-    let lock = project.ledger_lock(run);
-    let last_line = if Lock::is_held(&lock) { LastLine::InFlight } else { LastLine::Settled };
-    let path = project.ledger(run);
-    let file = match open_regular(&path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            return Err(ledger_log::Error::Absent(run.clone()).into());
-        }
-        Err(error) => return Err(error.into()),
-    };
-    let unreadable = |source| durable::Error::new("can't read", &path, source);
-    let size = read::size(&file).map_err(unreadable)?;
     let mut state = State::default();
-    let rows = LedgerRows::new(Some(run), |row: &Row<'_>, _| {
+    let walked = anchoring::walk_local(&global.project()?, run, |row, _| {
         state.apply(row);
         see(&state);
-    });
-    let outcome = read::walk(&file, size, rows, last_line).map_err(unreadable)?;
-    let damage = ledger_log::recover::plan(run, &outcome).err();
-    match damage {
-        Some(error) => Err(error.into()),
-        None => Ok(state),
+    })?;
+    match walked {
+        Some(_) => Ok(state),
+        None => Err(ledger_log::Error::Absent(run.clone()).into()),
     }
 }
 
@@ -307,11 +289,7 @@ fn state(global: &Global, run: &RunId) -> Result<Exit, Failure> {
     let state = replay(global, run)?;
     match global.form() {
         Form::Quiet => {}
-        Form::Json => {
-            let mut text = json::ascii_indented(&state.document(run.as_str()));
-            text.push(b'\n');
-            super::put(&text)?;
-        }
+        Form::Json => super::put_document(state.document(run.as_str()))?,
         Form::Text => super::put(state_text(run, &state).as_bytes())?,
     }
     Ok(Exit::Done)
@@ -329,7 +307,7 @@ fn state_text(run: &RunId, state: &State) -> String {
         times => format!(", resumed {times} times"),
     };
     let mut text =
-        format!("run {run}: {standing}, {} entries{resumed}\nhead {}\n", state.entries, state.head);
+        format!("run {run}: {standing}, {}{resumed}\nhead {}\n", counted(state.entries, "entry"), state.head);
     let mut rows = vec![["task", "state", "attempts", "last entry"].map(String::from).to_vec()];
     for order in [
         TaskState::Started,
@@ -389,9 +367,9 @@ fn repair(
         }
         Form::Text => {
             let text = format!(
-                "{} entries kept; {} bytes from line {from_line} on are now in {}\nrecorded as entry {} ({})\n",
-                repaired.entries,
-                repaired.length,
+                "{} kept; {} from line {from_line} on are now in {}\nrecorded as entry {} ({})\n",
+                counted(repaired.entries, "entry"),
+                counted(repaired.length, "byte"),
                 repaired.aside.display(),
                 repaired.entry.seq,
                 repaired.entry.entry_hash

@@ -1,9 +1,11 @@
 //! The command line: arguments in, one of [`exit::Exit`] out. One file a command group.
 
 mod audit;
+mod check;
 mod completions;
 mod doctor;
 mod escalation;
+mod evidence;
 pub mod exit;
 mod explain;
 mod failures;
@@ -22,7 +24,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
-use waybill_verifier::json::{self, Object, Value};
+use waybill_verifier::json::{self, Value};
 
 use crate::project::Project;
 use exit::{Exit, Failure};
@@ -136,8 +138,13 @@ enum Command {
     /// Check, read and pack the audit log
     #[command(subcommand)]
     Audit(audit::Command),
+    /// Put a run's evidence into one file to hand on
+    #[command(subcommand)]
+    Evidence(evidence::Command),
     /// Check evidence: a run's name, or files and folders, each told by its content
     Verify(verify::Args),
+    /// The gate for CI: all ledgers and receipts hold, and none was rewritten since the base
+    Check(check::Args),
     /// Say what a check or a fault means, and what to do
     Explain(explain::Args),
     /// Show the runs of this project at a glance, with anchors, keys, trust and stalls
@@ -213,7 +220,9 @@ fn run(cli: &Cli) -> Result<Exit, Failure> {
         Command::Escalation(command) => escalation::run(&cli.global, command),
         Command::Keys(command) => keys::run(&cli.global, command),
         Command::Audit(command) => audit::run(&cli.global, command),
+        Command::Evidence(command) => evidence::run(&cli.global, command),
         Command::Verify(args) => verify::run(&cli.global, args),
+        Command::Check(args) => check::run(&cli.global, args),
         Command::Explain(args) => explain::run(&cli.global, args),
         Command::Status => status::run(&cli.global),
         Command::Doctor => doctor::run(&cli.global),
@@ -228,9 +237,9 @@ fn put(bytes: &[u8]) -> Result<(), Failure> {
     })
 }
 
-/// Prints an object as indented JSON, ASCII only, with a final newline.
-fn put_document(object: Object) -> Result<(), Failure> {
-    let mut text = json::ascii_indented(&Value::from(object));
+/// Prints a value as indented JSON, ASCII only, with a final newline.
+fn put_document(value: impl Into<Value>) -> Result<(), Failure> {
+    let mut text = json::ascii_indented(&value.into());
     text.push(b'\n');
     put(&text)
 }

@@ -7,6 +7,7 @@ use clap::ValueEnum;
 use waybill_verifier::chain::MAX_LINE;
 use waybill_verifier::id::{Kind, RunId, TaskId};
 use waybill_verifier::json::{self, MAX_DEPTH, Object, Value};
+use waybill_verifier::report::counted;
 
 use super::exit::{Exit, Failure};
 use super::out;
@@ -14,6 +15,7 @@ use crate::anchoring;
 use crate::durable::{Sync, open_regular};
 use crate::git::Store;
 use crate::lock::Wait;
+use crate::log::recover::TornTail;
 use crate::log::{Ledger, Missing, Recorded, Transition};
 use crate::project::Project;
 use crate::redact::Scrubber;
@@ -77,16 +79,28 @@ impl Options {
         let ledger = Ledger::open(project, run, missing, self.wait(), waiting)?;
         self.check_loss(project, run, &ledger)?;
         if let Some(torn) = ledger.set_aside() {
-            out::say(&format!(
-                "entry {} was being written when a crash came, and was never acknowledged: its {} bytes \
-                 were set aside as {}",
-                torn.entry,
-                torn.length,
-                torn.path.display()
-            ));
+            say_set_aside("entry", torn);
         }
         Ok(ledger)
     }
+}
+
+/// Tells of a torn tail that opening set aside.
+pub(super) fn say_set_aside(what: &str, torn: &TornTail) {
+    out::say(&format!(
+        "{what} {} was being written when a crash came, and was never acknowledged: its torn tail of {} was \
+         set aside as {}",
+        torn.entry,
+        counted(torn.length, "byte"),
+        torn.path.display()
+    ));
+}
+
+/// Lines of standard input that were refused.
+pub(super) fn refused(count: u64) -> Failure {
+    let were = if count == 1 { "was" } else { "were" };
+    let lines = counted(count, "line");
+    Failure::usage(format!("{lines} {were} refused and not recorded; see the answers"))
 }
 
 impl Options {
@@ -99,7 +113,8 @@ impl Options {
             return Ok(());
         }
         let lost = format!(
-            "the anchor of run {run} knows {anchored} entries, the ledger here has {}: the rest is missing",
+            "the anchor of run {run} knows {}, the ledger here has {}: the rest is missing",
+            counted(anchored, "entry"),
             ledger.entries()
         );
         if self.accept_loss {

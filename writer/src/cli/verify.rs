@@ -3,6 +3,8 @@
 mod evidence;
 mod others;
 
+pub(super) use evidence::feed_project;
+
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -84,7 +86,8 @@ pub(super) fn digest(text: &str) -> Result<Digest, String> {
 }
 
 fn commit(text: &str) -> Result<ObjectId, String> {
-    ObjectId::from_hex(text.as_bytes()).ok_or_else(|| String::from("a commit's id has 40 lowercase hex digits"))
+    ObjectId::from_hex(text.as_bytes())
+        .ok_or_else(|| String::from("a commit's id has 40 lowercase hex digits"))
 }
 
 impl ExpectArgs {
@@ -152,8 +155,8 @@ impl Subject {
 
     fn last_line(&self) -> LastLine {
         match &self.lock {
-            Some(lock) if Lock::is_held(lock) => LastLine::InFlight,
-            _ => LastLine::Settled,
+            Some(lock) => Lock::last_line(lock),
+            None => LastLine::Settled,
         }
     }
 

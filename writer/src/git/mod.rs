@@ -4,7 +4,9 @@
 //! is told of. Replace refs are ignored, and nothing that is read is trusted: the verifier hashes
 //! every object again.
 
+mod files;
 pub mod network;
+mod quarantine;
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -174,6 +176,12 @@ impl Store {
     #[must_use]
     pub fn common_folder(&self) -> &Path {
         self.repository.common_dir()
+    }
+
+    /// Whether it has no working folder.
+    #[must_use]
+    pub fn is_bare(&self) -> bool {
+        self.repository.workdir().is_none()
     }
 
     /// Where the user's `git` is to run for this repository.

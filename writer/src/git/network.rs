@@ -8,14 +8,16 @@
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use tempfile::TempDir;
 use waybill_verifier::anchor::{ObjectId, REF_PREFIX};
 use waybill_verifier::id::RunId;
 
+use super::quarantine;
 use super::{Error, Store, anchor_ref};
 use crate::durable;
+use crate::lock::Lock;
 
 /// How many bytes a fetch may bring: 2 GiB.
 pub const FETCH_CAP: u64 = 2 << 30;
@@ -27,6 +29,7 @@ pub struct Quarantine {
     pub store: Store,
     /// The commit that the remote's ref named.
     pub commit: ObjectId,
+    _lock: Lock,
     _folder: TempDir,
 }
 
@@ -73,9 +76,8 @@ pub fn fetch(store: &Store, remote: &str, run: &RunId) -> Result<Option<Quaranti
     if remote_anchor(store, remote, run)?.is_none() {
         return Ok(None);
     }
-    let temporary = || tempfile::Builder::new().prefix("waybill-fetch-").tempdir();
-    let folder = temporary()
-        .map_err(|source| durable::Error::new("can't make a folder in", &std::env::temp_dir(), source))?;
+    quarantine::sweep(&std::env::temp_dir(), SystemTime::now());
+    let (folder, lock) = quarantine::make()?;
     let mut command = git(folder.path());
     run_git("init", command.args(["init", "--quiet", "--bare", "--template=", "."]))?;
     let reference = anchor_ref(run);
@@ -106,7 +108,7 @@ pub fn fetch(store: &Store, remote: &str, run: &RunId) -> Result<Option<Quaranti
     run_capped("fetch", &mut command, folder.path())?;
     let quarantined = Store::open(folder.path())?;
     match quarantined.reference(&reference)? {
-        Some(commit) => Ok(Some(Quarantine { store: quarantined, commit, _folder: folder })),
+        Some(commit) => Ok(Some(Quarantine { store: quarantined, commit, _lock: lock, _folder: folder })),
         None => Ok(None),
     }
 }

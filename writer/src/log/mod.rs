@@ -38,10 +38,7 @@ pub enum Error {
         count: u64,
     },
     /// A row would be longer than readers read.
-    TooLong {
-        /// The row's length in bytes.
-        length: usize,
-    },
+    TooLong(TooLong),
     /// The entries from `first` on were not recorded.
     NotRecorded {
         /// The number of the first entry that was not recorded.
@@ -71,6 +68,26 @@ pub enum Error {
     StillDamaged(Fault),
 }
 
+/// A row would be longer than readers read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TooLong {
+    /// The row's length in bytes.
+    pub length: usize,
+}
+
+impl TooLong {
+    /// Refuses a row that no reader would read.
+    pub(crate) fn refuse(row: &[u8]) -> Result<(), TooLong> {
+        if row.len() > MAX_LINE { Err(TooLong { length: row.len() }) } else { Ok(()) }
+    }
+}
+
+impl fmt::Display for TooLong {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the row would have {} bytes; a line has at most {MAX_LINE}", self.length)
+    }
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -82,9 +99,7 @@ impl fmt::Display for Error {
                 }
                 Ok(())
             }
-            Error::TooLong { length } => {
-                write!(f, "the row would have {length} bytes; a line has at most {MAX_LINE}")
-            }
+            Error::TooLong(error) => error.fmt(f),
             Error::NotRecorded { first, count: 1, .. } => write!(f, "entry {first} was not recorded"),
             Error::NotRecorded { first, count, .. } => {
                 let last = first + u64::try_from(*count).unwrap_or(0) - 1;
@@ -257,9 +272,7 @@ impl Ledger {
         for transition in transitions {
             let Transition { kind, task_id, payload, redactions } = transition;
             let (row, hash) = RowText::next(kind, task_id, payload, (seq, &head), *redactions, now());
-            if row.as_bytes().len() > MAX_LINE {
-                return Err(Error::TooLong { length: row.as_bytes().len() });
-            }
+            TooLong::refuse(row.as_bytes()).map_err(Error::TooLong)?;
             bytes.extend_from_slice(row.as_bytes());
             bytes.push(b'\n');
             recorded.push(Recorded { seq, entry_hash: hash });

@@ -183,6 +183,31 @@ pub struct Emitted {
     pub set_aside: Vec<PathBuf>,
 }
 
+/// The receipts that have a file, by name; other files are none.
+///
+/// # Errors
+///
+/// If the folder can't be listed.
+pub fn ids(project: &Project) -> Result<Vec<ReceiptId>, durable::Error> {
+    let folder = project.receipts();
+    durable::refuse_links(project.root(), &folder)?;
+    if !folder.is_dir() {
+        return Ok(Vec::new());
+    }
+    let failed = |source| durable::Error::new("can't list", &folder, source);
+    let mut ids = Vec::new();
+    for entry in std::fs::read_dir(&folder).map_err(failed)? {
+        let entry = entry.map_err(failed)?;
+        let name = entry.file_name();
+        let id = name.to_str().and_then(|name| ReceiptId::parse(name.strip_suffix(".json")?));
+        if entry.file_type().map_err(failed)?.is_file() {
+            ids.extend(id);
+        }
+    }
+    ids.sort_unstable();
+    Ok(ids)
+}
+
 /// Makes a receipt on a run's journal as it is now; `now` is the audit log's time.
 ///
 /// # Errors

@@ -11,7 +11,7 @@ use super::super::window::WINDOW;
 use super::{UNREAD, fail, not_applicable, pass, warn};
 use crate::json::Value;
 use crate::ledger::row::shown;
-use crate::report::{Check, Status};
+use crate::report::{Check, Status, counted, hold};
 
 pub(in super::super) fn journal(evidence: &Evidence<'_>) -> Check {
     const ID: &str = "journal.chain";
@@ -28,15 +28,15 @@ pub(in super::super) fn journal(evidence: &Evidence<'_>) -> Check {
     let entries = outcome.end.entry;
     match (outcome.faults.first(), &outcome.recovery) {
         (None, _) if entries == 0 => not_applicable(ID, "the journal has no events").at(&journal.file, None),
-        (None, _) => {
-            pass(ID, format!("{entries} events hashed and linked from the first")).at(&journal.file, None)
-        }
+        (None, _) => pass(ID, format!("{} hashed and linked from the first", counted(entries, "event")))
+            .at(&journal.file, None),
         (Some(_), Some(recovery)) if binding.end().is_some_and(|end| end <= recovery.place.entry) => warn(
             ID,
             format!(
-                "the journal ends in a torn line, behind the window: {} events hold, {} bytes are set \
-                 aside by the next append",
-                recovery.place.entry, recovery.torn_bytes
+                "the journal ends in a torn line, behind the window: {}, and the next append sets the torn \
+                 {} aside",
+                hold(recovery.place.entry, "event"),
+                counted(recovery.torn_bytes, "byte")
             ),
         )
         .at(&journal.file, Some(recovery.place)),
@@ -98,6 +98,7 @@ pub(in super::super) fn window(evidence: &Evidence<'_>) -> Check {
     }
     let grown = match entries - end {
         0 => String::new(),
+        1 => String::from(", and 1 more follows"),
         more => format!(", and {more} more follow"),
     };
     pass(ID, format!("events {from} to {} of the journal are the window{grown}", end - 1))
@@ -109,9 +110,8 @@ fn degraded_window(evidence: &Evidence<'_>, binding: &Binding) -> Check {
     let state = binding.journal_state.name();
     match (evidence.journal, evidence.scope) {
         (Some(journal), _) if journal.outcome.end.entry > 0 => {
-            let entries = journal.outcome.end.entry;
-            let sentence =
-                format!("the receipt says that the journal was {state}, and it holds {entries} events");
+            let events = counted(journal.outcome.end.entry, "event");
+            let sentence = format!("the receipt says that the journal was {state}, and it holds {events}");
             fail(ID, sentence).at(&journal.file, None)
         }
         (None, Scope::Alone) => {

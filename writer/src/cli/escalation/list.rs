@@ -10,10 +10,9 @@ use super::super::exit::{Exit, Failure};
 use super::super::out::{self, Form, escape};
 use super::super::table::lay_out;
 use super::{SignerArgs, read};
-use crate::durable;
 use crate::master::KeyFile;
 use crate::project::Project;
-use crate::receipt::Gathered;
+use crate::receipt::{Gathered, ids};
 
 pub(super) fn run(global: &Global, project: &Project, signer: &SignerArgs) -> Result<Exit, Failure> {
     let trust = signer.trust()?;
@@ -29,17 +28,19 @@ pub(super) fn run(global: &Global, project: &Project, signer: &SignerArgs) -> Re
     found.sort_by_key(|(id, binding, _)| (binding.as_ref().map(|binding| binding.timestamp), *id));
     let exists = |id: &str| ids.iter().any(|there| there.as_str() == id);
     let gone = gathered.spine.as_ref().map(|spine| spine.index.receipts_gone(exists)).unwrap_or_default();
-    let text = match global.form() {
-        Form::Quiet => Vec::new(),
+    match global.form() {
+        Form::Quiet => {}
         Form::Json => {
             let receipts = found.iter().map(|(id, binding, report)| document(id, binding.as_ref(), report));
             let gone = gone.iter().map(|id| Value::from(id.as_str()));
-            super::line(Value::from(Object::of([
+            super::super::put_document(Object::of([
                 ("receipts", Value::from(receipts.collect::<Vec<_>>())),
                 ("gone", Value::from(gone.collect::<Vec<_>>())),
-            ])))
+            ]))?;
         }
-        Form::Text if found.is_empty() && gone.is_empty() => b"no receipts are here\n".to_vec(),
+        Form::Text if found.is_empty() && gone.is_empty() => {
+            super::super::put(b"no receipts are here\n")?;
+        }
         Form::Text => {
             let mut rows = vec![
                 ["when", "run", "worker", "reason", "action", "verdict", "id"].map(String::from).to_vec(),
@@ -52,32 +53,10 @@ pub(super) fn run(global: &Global, project: &Project, signer: &SignerArgs) -> Re
             for id in &gone {
                 text.push_str(&format!("{id} is in the spine, and its file is gone\n"));
             }
-            text.into_bytes()
+            super::super::put(text.as_bytes())?;
         }
-    };
-    super::super::put(&text)?;
+    }
     Ok(Exit::Done)
-}
-
-/// The receipts that have a file, by name; other files are none.
-pub(in crate::cli) fn ids(project: &Project) -> Result<Vec<ReceiptId>, Failure> {
-    let folder = project.receipts();
-    durable::refuse_links(project.root(), &folder)?;
-    if !folder.is_dir() {
-        return Ok(Vec::new());
-    }
-    let failed = |source| Failure::from(durable::Error::new("can't list", &folder, source));
-    let mut ids = Vec::new();
-    for entry in std::fs::read_dir(&folder).map_err(failed)? {
-        let entry = entry.map_err(failed)?;
-        let name = entry.file_name();
-        let id = name.to_str().and_then(|name| ReceiptId::parse(name.strip_suffix(".json")?));
-        if entry.file_type().map_err(failed)?.is_file() {
-            ids.extend(id);
-        }
-    }
-    ids.sort_unstable();
-    Ok(ids)
 }
 
 pub(super) fn when(binding: &Binding) -> String {

@@ -5,9 +5,10 @@ use waybill_verifier::receipt::{Binding, File, ReceiptId};
 
 use super::super::exit::Failure;
 use super::super::out::escape;
-use super::list::{ids, when};
+use super::list::when;
 use super::read;
 use crate::project::Project;
+use crate::receipt::ids;
 
 /// How many receipts there are, and the one with the latest time that can be read.
 pub(in super::super) struct Stalls {

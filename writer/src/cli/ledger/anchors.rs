@@ -9,7 +9,7 @@ use waybill_verifier::hash::Digest;
 use waybill_verifier::id::RunId;
 use waybill_verifier::json::{self, Object, Value};
 use waybill_verifier::ledger::Row;
-use waybill_verifier::report::{Check, Report, Status, Verdict, Voucher};
+use waybill_verifier::report::{Check, Report, Status, Verdict, Voucher, counted};
 
 use super::super::Global;
 use super::super::exit::{Exit, Failure};
@@ -109,8 +109,12 @@ pub(super) fn anchor(global: &Global, run: &RunId) -> Result<Exit, Failure> {
     }
     let verb = if made.moved { "anchored" } else { "anchored already" };
     let text = format!(
-        "{verb}: run {run}, {} entries, head {}\ncommit {} (tree {}), {} blobs written",
-        made.entries, made.head, made.commit, made.tree, made.blobs_written
+        "{verb}: run {run}, {}, head {}\ncommit {} (tree {}), {} written",
+        counted(made.entries, "entry"),
+        made.head,
+        made.commit,
+        made.tree,
+        counted(made.blobs_written, "blob")
     );
     tell(
         global,
@@ -139,7 +143,7 @@ pub(super) fn fetch(global: &Global, run: &RunId, remote: &str) -> Result<Exit, 
         Materialized::FastForwarded(_) => "fast-forwarded",
     };
     let state = &fetched.anchor.chain.state;
-    let text = format!("{action}: run {run}, {} entries, head {}", state.entries, state.head);
+    let text = format!("{action}: run {run}, {}, head {}", counted(state.entries, "entry"), state.head);
     tell(
         global,
         &text,
@@ -338,11 +342,7 @@ pub(super) fn diff(
     }
     let fork = anchoring::diff(&project, &other, run)?;
     match global.form() {
-        Form::Json => {
-            let mut text = json::ascii_indented(&fork_document(run, &fork));
-            text.push(b'\n');
-            super::super::put(&text)?;
-        }
+        Form::Json => super::super::put_document(fork_document(run, &fork))?,
         Form::Text => super::super::put(fork_text(run, &fork).as_bytes())?,
         Form::Quiet => {}
     }
@@ -398,7 +398,7 @@ fn fork_text(run: &RunId, fork: &Fork) -> String {
             format!("run {run}: the same hashes, but `ts` or `redactions` differ from entry {entry} on\n")
         }
     };
-    text.push_str(&format!("{} entries in common\n", fork.common));
+    text.push_str(&format!("{} in common\n", counted(fork.common, "entry")));
     let shown = fork.local.len().max(fork.anchored.len());
     if shown == 0 {
         return text;
@@ -415,7 +415,7 @@ fn fork_text(run: &RunId, fork: &Fork) -> String {
         line(&side_text(fork.local.get(index)), &side_text(fork.anchored.get(index)));
     }
     if shown > 200 {
-        text.push_str(&format!("… and {} more lines; --json has all\n", shown - 200));
+        text.push_str(&format!("… and {}; --json has all\n", counted(shown - 200, "more line")));
     }
     text
 }

@@ -8,14 +8,14 @@ use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
 use jiff::{Timestamp, tz::TimeZone};
-use waybill_verifier::chain::{FaultKind, LastLine, Place, Walk};
+use waybill_verifier::chain::{FaultKind, Place, Walk};
 use waybill_verifier::id::RunId;
 use waybill_verifier::ledger::{LedgerRows, Row};
 
 use super::super::Global;
 use super::super::exit::{Exit, Failure};
 use super::super::out::{self, Form, cut, escape};
-use crate::durable::{self, open_regular};
+use crate::durable;
 use crate::lock::Lock;
 use crate::log as ledger_log;
 
@@ -23,12 +23,8 @@ pub(super) fn show(global: &Global, run: &RunId, follow: bool, last: Option<usiz
     let project = global.project()?;
     durable::refuse_links(project.root(), &project.ledger_folder(run))?;
     let path = project.ledger(run);
-    let open = || match open_regular(&path) {
-        Ok(file) => Ok(file),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            Err(Failure::from(ledger_log::Error::Absent(run.clone())))
-        }
-        Err(error) => Err(error.into()),
+    let open = || {
+        durable::open_if_there(&path)?.ok_or_else(|| Failure::from(ledger_log::Error::Absent(run.clone())))
     };
     let unreadable = |source| durable::Error::new("can't read", &path, source);
     let line = Lines { form: global.form(), width: out::width(), now: Timestamp::now() };
@@ -71,8 +67,7 @@ pub(super) fn show(global: &Global, run: &RunId, follow: bool, last: Option<usiz
             walk = Walk::new(LedgerRows::new(Some(run), visit));
         }
     }
-    let in_flight = Lock::is_held(&project.ledger_lock(run));
-    let outcome = walk.finish(if in_flight { LastLine::InFlight } else { LastLine::Settled });
+    let outcome = walk.finish(Lock::last_line(&project.ledger_lock(run)));
     super::super::put(ready.take().concat().as_bytes())?;
     match outcome.faults.first() {
         None => Ok(Exit::Done),

@@ -5,12 +5,13 @@ use std::sync::mpsc::{Receiver, sync_channel};
 
 use waybill_verifier::id::{Kind, RunId, TaskId};
 use waybill_verifier::json::{self, Object, Value};
+use waybill_verifier::report::counted;
 
 use super::super::Global;
 use super::super::exit::{Exit, Failure};
 use super::super::out::{self, Form};
 use super::super::recording::{
-    Durability, Options, acknowledgement, payload, read_line, transition, transition_line,
+    self, Durability, Options, acknowledgement, payload, read_line, transition, transition_line,
 };
 use super::put_line;
 use crate::log::{Ledger, Missing, Recorded, Transition};
@@ -40,7 +41,11 @@ pub(super) fn open(
     let mut ledger = options.open(&project, run, Missing::Create)?;
     if ledger.entries() > 0 {
         let standing = if ledger.closed() { "closed" } else { "open already" };
-        let text = format!("run {run} is {standing}: {} entries, head {}\n", ledger.entries(), ledger.head());
+        let text = format!(
+            "run {run} is {standing}: {}, head {}\n",
+            counted(ledger.entries(), "entry"),
+            ledger.head()
+        );
         match global.form() {
             Form::Text => super::super::put(text.as_bytes())?,
             Form::Json => {
@@ -160,8 +165,7 @@ pub(super) fn append_lines(global: &Global, run: &RunId, options: &Options) -> R
         }
     }
     if refused > 0 {
-        let lines = if refused == 1 { "1 line was".to_owned() } else { format!("{refused} lines were") };
-        return Err(Failure::usage(format!("{lines} refused and not recorded; see the answers")));
+        return Err(recording::refused(refused));
     }
     Ok(Exit::Done)
 }

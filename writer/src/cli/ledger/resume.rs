@@ -1,7 +1,8 @@
 //! `waybill ledger resume`: records and signals; it starts no process.
 
 use waybill_verifier::id::RunId;
-use waybill_verifier::json::{self, Object, Value};
+use waybill_verifier::json::{Object, Value};
+use waybill_verifier::report::counted;
 
 use super::super::Global;
 use super::super::exit::{Exit, Failure};
@@ -50,11 +51,7 @@ enum Done {
 fn show(global: &Global, run: &RunId, projection: &Projection, done: &Done) -> Result<Exit, Failure> {
     match global.form() {
         Form::Quiet => {}
-        Form::Json => {
-            let mut text = json::ascii_indented(&document(run, projection, done));
-            text.push(b'\n');
-            super::super::put(&text)?;
-        }
+        Form::Json => super::super::put_document(document(run, projection, done))?,
         Form::Text => super::super::put(text(run, projection, done).as_bytes())?,
     }
     for signal in &projection.signals {
@@ -108,12 +105,15 @@ fn text(run: &RunId, projection: &Projection, done: &Done) -> String {
         Materialized::Unchanged => {}
         Materialized::Created => {
             text.push_str(&format!(
-                "the ledger {would}made from the anchor: {} entries\n",
-                projection.state.entries
+                "the ledger {would}made from the anchor: {}\n",
+                counted(projection.state.entries, "entry")
             ));
         }
         Materialized::FastForwarded(more) => {
-            text.push_str(&format!("the ledger {would}brought {more} entries further by the anchor\n"));
+            text.push_str(&format!(
+                "the ledger {would}brought {} further by the anchor\n",
+                counted(more, "entry")
+            ));
         }
     }
     let tasks: Vec<&str> = projection.state.frontier().collect();

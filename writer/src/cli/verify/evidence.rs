@@ -7,7 +7,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use waybill_verifier::chain::LastLine;
-use waybill_verifier::evidence::{MAX_FILES, Options, Session, is_evidence};
+use waybill_verifier::evidence::{MAX_FILES, Options, Session, is_evidence, manifest};
 use waybill_verifier::report::Report;
 
 use super::super::exit::Failure;
@@ -50,6 +50,7 @@ pub(super) fn check(subjects: &[Subject], args: &Args) -> Result<Report, Failure
             commit: args.expected_commit,
             trust: args.signer.trust()?,
             requirements: Vec::new(),
+            together: false,
             shown: false,
         },
     );
@@ -58,18 +59,18 @@ pub(super) fn check(subjects: &[Subject], args: &Args) -> Result<Report, Failure
         Ok(None) => {}
         Err(error) => out::say(&format!("the HMAC key is not used: {error}")),
     }
-    let mut piece = vec![0; PIECE];
-    for (path, name) in &given.files {
-        // The lock is looked at first: a writer that ends in between leaves settled bytes.
-        let lock = path.with_file_name(".ledger.lock");
-        let held = name.ends_with("/000000.jsonl") && Lock::is_held(&lock);
-        let file = open_regular(path)?;
-        session.open(name);
-        push(&mut session, &file, &mut piece)
-            .map_err(|source| durable::Error::new("can't read", path, source))?;
-        session.close(if held { LastLine::InFlight } else { LastLine::Settled });
-    }
+    given.feed(&mut session)?;
     Ok(session.finish().report)
+}
+
+/// Gives a session the evidence of a project: what is below its `.sdd`.
+pub(in super::super) fn feed_project(session: &mut Session, root: &Path) -> Result<(), Failure> {
+    let mut given = Given::default();
+    let folder = root.join(".sdd");
+    if is_folder(&folder) {
+        given.walk(&folder, ".sdd/", 0)?;
+    }
+    given.feed(session)
 }
 
 fn push(session: &mut Session, mut file: &File, piece: &mut [u8]) -> std::io::Result<()> {
@@ -89,6 +90,22 @@ struct Given {
 }
 
 impl Given {
+    /// Gives a session the files, one after the other.
+    fn feed(&self, session: &mut Session) -> Result<(), Failure> {
+        let mut piece = vec![0; PIECE];
+        for (path, name) in &self.files {
+            // The lock is looked at first: a writer that ends in between leaves settled bytes.
+            let lock = path.with_file_name(".ledger.lock");
+            let held = name.ends_with("/000000.jsonl") && Lock::is_held(&lock);
+            let file = open_regular(path)?;
+            session.open(name);
+            push(session, &file, &mut piece)
+                .map_err(|source| durable::Error::new("can't read", path, source))?;
+            session.close(if held { LastLine::InFlight } else { LastLine::Settled });
+        }
+        Ok(())
+    }
+
     fn subject(&mut self, subject: &Subject) -> Result<(), Failure> {
         if subject.path.is_dir() {
             let name = self.free(&folder_name(&subject.path));
@@ -132,7 +149,8 @@ impl Given {
         let (folder, root) = match is_project {
             true if root.is_empty() => (folder.to_owned(), String::from(".sdd/")),
             true => (folder.to_owned(), root.to_owned()),
-            false if inner.symlink_metadata().is_ok_and(|found| found.is_dir()) => {
+            // Of a project only its evidence; of an unpacked archive everything.
+            false if is_folder(&inner) && !folder.join(manifest::NAME).is_file() => {
                 (inner, format!("{root}.sdd/"))
             }
             false => (folder.to_owned(), root.to_owned()),
@@ -162,6 +180,10 @@ impl Given {
         }
         Ok(())
     }
+}
+
+fn is_folder(path: &Path) -> bool {
+    path.symlink_metadata().is_ok_and(|found| found.is_dir())
 }
 
 fn is_hidden(name: &OsStr) -> bool {

@@ -6,12 +6,11 @@ use waybill_verifier::id::RunId;
 use waybill_verifier::receipt::{self as receipt_format, File, Trust};
 use waybill_verifier::report::Report;
 
-use super::super::escalation::ids;
 use super::super::exit::Failure;
 use super::Subject;
 use crate::master::KeyFile;
 use crate::project::Project;
-use crate::receipt::{Gathered, read_file};
+use crate::receipt::{Gathered, ids, read_file};
 
 /// The check of a receipt's file with all of its project; `None` if it lies in none.
 pub(super) fn receipt(subject: &Subject, trust: &Trust) -> Result<Option<Report>, Failure> {
