@@ -9,6 +9,7 @@
 //! Sources: RFC 8259; CPython 3.13 `json` (the judge of the first three encoders); RFC 8785.
 
 mod encode;
+mod float;
 mod number;
 mod parse;
 mod plain;

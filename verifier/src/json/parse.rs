@@ -11,7 +11,7 @@ use core::fmt;
 
 use super::number::{Int, MAX_INT_DIGITS};
 use super::text::Text;
-use super::{Object, Value};
+use super::{Object, Value, float};
 use crate::order;
 
 /// How deep containers may nest; the outermost is level 1.
@@ -295,9 +295,8 @@ impl<'a> Parser<'a> {
             }
             return Ok(Value::Int(Int::from_token(token)));
         }
-        // Correctly rounded, whatever the length: that is what `f64::from_str` promises.
-        match token.parse::<f64>() {
-            Ok(value) if value.is_finite() => Ok(Value::Float(value)),
+        match float::read(token) {
+            value if value.is_finite() => Ok(Value::Float(value)),
             _ => {
                 self.exceeded(Limit::NotFinite);
                 Ok(Value::Null)
