@@ -64,6 +64,10 @@ pub struct Folder<'a> {
 /// locks, and what was set aside.
 #[must_use]
 pub fn arrange<'a>(names: impl IntoIterator<Item = &'a str>) -> Folder<'a> {
+    arrange_all(&mut names.into_iter())
+}
+
+fn arrange_all<'a>(names: &mut dyn Iterator<Item = &'a str>) -> Folder<'a> {
     let mut folder = Folder::default();
     for name in names {
         if let Some(day) = DayFile::of(name) {

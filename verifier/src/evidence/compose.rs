@@ -235,7 +235,7 @@ impl<'a> Composer<'a> {
         let mut folders: Table<Vec<(&str, &[u8])>> = Table::new();
         for (path, bytes) in self.of_kind(Kind::Chunk).chain(self.of_kind(Kind::AnchorMeta)) {
             let folder = folder(path);
-            folders.get_or_default(folder).push((&path[folder.len()..], bytes));
+            folders.get_or_default(folder).push((path.strip_prefix(folder).unwrap_or(path), bytes));
         }
         for (folder, files) in &folders {
             let name = folder_name(folder, &self.session.name);
@@ -527,7 +527,9 @@ impl<'a> Composer<'a> {
             let Some(run) = run.map(|binding| binding.run_id) else { continue };
             let journal = match journals.as_slice() {
                 [journal] => Some(journal),
-                several => several.iter().find(|(path, _)| has(&path[at.len()..], run.as_str())),
+                several => several
+                    .iter()
+                    .find(|(path, _)| path.strip_prefix(at).is_some_and(|name| has(name, run.as_str()))),
             };
             if let Some(journal) = journal {
                 layout.insert(&format!(".sdd/runs/{run}/journal.jsonl"), *journal);
@@ -635,7 +637,7 @@ impl<'a> Composer<'a> {
 /// The audit log that a day's file is of, and the file's name in it.
 fn audit_place(path: &str) -> (&str, String) {
     let at = folder(path);
-    let name = &path[at.len()..];
+    let name = path.strip_prefix(at).unwrap_or(path);
     match at.strip_suffix("archive/") {
         Some(root) if root.is_empty() || root.ends_with('/') => (root, format!("archive/{name}")),
         _ if name.ends_with(".gz") => (at, format!("archive/{name}")),

@@ -25,7 +25,7 @@ pub(super) fn split(path: &str) -> Option<(&str, &str)> {
         return Some(("", path));
     }
     let at = find(path.as_bytes(), b"/.sdd/")?;
-    Some(path.split_at(at + 1))
+    path.split_at_checked(at + 1)
 }
 
 /// Whether a file of a folder that was given is worth reading: of a project its evidence, of
@@ -51,7 +51,7 @@ pub(super) fn run_of_ledger(path: &str) -> Option<RunId> {
 
 /// The folder that a file lies in: empty, or with a final `/`.
 pub(super) fn folder(path: &str) -> &str {
-    path.rfind('/').map_or("", |at| &path[..=at])
+    path.rfind('/').map_or("", |at| path.get(..=at).unwrap_or_default())
 }
 
 /// The name of a folder, without its final `/`; `whole` if it is all that was given.

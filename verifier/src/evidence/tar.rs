@@ -16,9 +16,9 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt;
 
-use crate::table::Table;
-
+use super::compose::shown;
 use super::path;
+use crate::table::Table;
 
 const BLOCK: usize = 512;
 
@@ -343,10 +343,7 @@ fn harmless(mut text: &[u8], global: bool) -> Result<(), String> {
             _ => !global && (key.starts_with("LIBARCHIVE.") || key.starts_with("SCHILY.")),
         };
         if !known {
-            return Err(format!(
-                "an extended header sets {}; pack it with 'tar --format=ustar'",
-                key.escape_debug()
-            ));
+            return Err(format!("an extended header sets {}; pack it with 'tar --format=ustar'", shown(key)));
         }
         text = &text[stated..];
     }
