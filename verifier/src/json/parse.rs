@@ -12,6 +12,7 @@ use core::fmt;
 use super::number::{Int, MAX_INT_DIGITS};
 use super::text::Text;
 use super::{Object, Value};
+use crate::order;
 
 /// How deep containers may nest; the outermost is level 1.
 pub const MAX_DEPTH: usize = 128;
@@ -190,7 +191,7 @@ impl<'a> Parser<'a> {
             let value = self.value(depth + 1)?;
             members.push((key, value));
         }
-        members.sort_by(|(left, _), (right, _)| left.cmp(right));
+        order::sort_by(&mut members, |(left, _), (right, _)| left.cmp(right));
         let before = members.len();
         members.dedup_by(|(later, _), (earlier, _)| later == earlier);
         if members.len() < before {
