@@ -63,5 +63,8 @@ wasm: ## Build the verifier for JavaScript into target/wasm/pkg
 	@tools/setup.sh targets wasm
 	tools/wasm.sh
 
+page: wasm ## Build the page: one file that opens from disk, and a folder to serve
+	tools/page.sh
+
 .PHONY: help demo test test-quick test-rust test-no-std test-msrv test-wasm test-interop test-demo \
-	bench lint setup release wasm
+	bench lint setup release wasm page
