@@ -35,7 +35,7 @@ test-msrv: ## Check that the oldest Rust that we promise compiles all of it
 test-wasm: release wasm ## Hold the reports from WebAssembly against the command's
 	@if command -v node >/dev/null; then \
 		set -x; WAYBILL_BIN=$(WAYBILL) node tests/wasm/parity.mjs; \
-		WAYBILL_BIN=$(WAYBILL) node tests/wasm/parity.mjs receipts; \
+		WAYBILL_BIN=$(WAYBILL) node tests/wasm/parity.mjs vectors; \
 	else \
 		echo '!! WASM PARITY DID NOT RUN: there is no node here'; [ -z "$${CI:-}" ]; \
 	fi

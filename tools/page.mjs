@@ -19,7 +19,7 @@ const vectors = join(root, 'tests/vectors');
 
 rmSync(site, { recursive: true, force: true });
 mkdirSync(site, { recursive: true });
-cpSync(join(root, 'www'), site, { recursive: true });
+cpSync(join(root, 'www'), site, { recursive: true, filter: (path) => basename(path) !== 'package.json' });
 mkdirSync(join(site, 'pkg'));
 for (const name of ['waybill_wasm.js', 'waybill_wasm_bg.wasm']) {
   cpSync(join(root, 'target/wasm/pkg', name), join(site, 'pkg', name));

@@ -67,7 +67,7 @@ function timeline(facts, findings) {
     rows.push({ index, element });
   }
   rows.sort((a, b) => byNumber(a.index, b.index));
-  const title = facts.window_size === String(events.length) ? `The last ${counted(events.length, 'event')}` : `${events.length} of the last ${counted(facts.window_size, 'event')} could be read`;
+  const title = facts.window_size === String(events.length) ? `The last ${counted(events.length, 'event')}` : `${events.length} of the last ${counted(facts.window_size, 'event')} hold`;
   return el(
     'div',
     { class: 'timeline' },
