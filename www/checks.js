@@ -18,7 +18,7 @@ export function checks(report, reports) {
   return el(
     'section',
     { class: 'checks', 'aria-labelledby': 'checks' },
-    el('h3', { id: 'checks' }, 'Checks'),
+    el('h2', { id: 'checks' }, 'Checks'),
     el('p', { class: 'hint' }, tally(groups.flatMap(({ report: one }) => one.checks)), groups.length > 1 && `, of ${counted(groups.length, 'subject')}`),
     ...groups.slice(0, SUBJECTS).map((group) => groupOf(group, group.report === report && reports.length > 1, groups.length, total)),
     more > 0 && el('p', null, `and ${counted(more, 'more subject')}, all in the saved report`),

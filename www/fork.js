@@ -12,12 +12,12 @@ export function forks(list) {
     return el(
       'section',
       { class: 'fork', 'aria-labelledby': id },
-      el('h3', { id }, 'Run ', shown(fork.run_id, 120), ' parts at entry ', fork.entry),
+      el('h2', { id }, 'Run ', shown(fork.run_id, 120), ' parts at entry ', fork.entry),
       el('p', { class: 'hint' }, fork.entry === '0' ? 'They have no entry in common.' : `Up to there, ${counted(fork.entry, 'entry')} in common. Neither side is marked as right: nothing in the files says so.`),
       numbers.length === 0
         ? el('p', null, 'The files are too long to show their entries here.')
         : scroller(
-            'Both lineages around the fork',
+            `Both lineages of ${shown(fork.run_id, 80)} around the fork`,
             el(
               'thead',
               null,

@@ -100,33 +100,52 @@ export function fromInput(list) {
   return subjects;
 }
 
-/** The subjects in what was dropped or pasted. Must be called in the event itself. */
+/** The subjects in what was dropped. Must be called in the event itself. */
 export function fromTransfer(transfer) {
   const items = [...transfer.items].filter((item) => item.kind === 'file');
-  const found = items.map((item) => ({ entry: item.webkitGetAsEntry?.(), file: item.getAsFile() }));
-  return Promise.all(
-    found.map(async ({ entry, file }) => {
-      if (!entry?.isDirectory) return { name: file.name, file };
-      const tree = [];
-      await walk(entry, '', 0, tree);
-      return { name: entry.name, tree };
-    }),
-  );
+  // All three end with the event.
+  const found = items.map((item) => ({
+    entry: item.webkitGetAsEntry?.(),
+    handle: item.getAsFileSystemHandle?.().catch(() => null),
+    file: item.getAsFile(),
+  }));
+  return Promise.all(found.map(subject));
+}
+
+async function subject({ entry, handle, file }) {
+  if (!entry?.isDirectory) return { name: file.name, file };
+  const tree = [];
+  try {
+    await walk(fromEntry(entry), '', 0, tree);
+  } catch (error) {
+    // Chromium reads no entries on a page from disk, but it does read handles.
+    const other = await handle;
+    if (error.name !== 'EncodingError' || tree.length > 0) throw error;
+    if (!other) throw new Error('this browser reads no dropped folders on a page from disk: take "Choose a folder"');
+    await walk(fromHandle(other), '', 0, tree);
+  }
+  return { name: entry.name, tree };
 }
 
 async function walk(folder, root, depth, tree) {
-  const entries = await listed(folder);
-  const project = depth === 0 && folder.name !== PROJECT && entries.find((entry) => entry.isDirectory && entry.name === PROJECT);
-  for (const entry of project ? [project] : entries) {
-    const path = root + entry.name;
-    if (entry.isDirectory) {
-      // Neither read by the command nor by this.
-      if (depth < MAX_DEPTH + 1 && !isHidden(entry.name)) await walk(entry, `${path}/`, depth + 1, tree);
+  const items = await folder.items();
+  const project = depth === 0 && folder.name !== PROJECT && items.find((item) => item.items && item.name === PROJECT);
+  for (const item of project ? [project] : items) {
+    const path = root + item.name;
+    if (item.items) {
+      // What the command does not read is not looked into.
+      if (depth < MAX_DEPTH + 1 && !isHidden(item.name)) await walk(item, `${path}/`, depth + 1, tree);
     } else {
       if (tree.length >= MAX_FILES * 2) throw new Error(tooMany());
-      tree.push({ path, file: await new Promise((give, fail) => entry.file(give, fail)) });
+      tree.push({ path, file: await item.file() });
     }
   }
+}
+
+/** A folder or file of the older interface, which every browser has. */
+function fromEntry(entry) {
+  if (!entry.isDirectory) return { name: entry.name, file: () => new Promise((give, fail) => entry.file(give, fail)) };
+  return { name: entry.name, items: async () => (await listed(entry)).map(fromEntry) };
 }
 
 /** All of a folder's entries: a reader gives about a hundred at a time. */
@@ -138,4 +157,15 @@ async function listed(folder) {
     if (more.length === 0) return entries;
     entries.push(...more);
   }
+}
+
+/** A folder or file of the newer one. */
+function fromHandle(handle) {
+  if (handle.kind !== 'directory') return { name: handle.name, file: () => handle.getFile() };
+  const items = async () => {
+    const all = [];
+    for await (const item of handle.values()) all.push(fromHandle(item));
+    return all;
+  };
+  return { name: handle.name, items };
 }

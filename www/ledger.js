@@ -24,9 +24,9 @@ function section(ledger, index, every) {
   ];
   return el(
     'section',
-    { class: 'ledger', 'aria-labelledby': id },
-    el('h3', { id }, 'Run ', shown(ledger.run_id ?? ledger.name, 120)),
-    el('p', { class: 'hint' }, [shown(ledger.file, 200), ...state.filter(Boolean)].join(' · ')),
+    { class: 'ledger', 'aria-labelledby': `${id} ${id}-of` },
+    el('h2', { id }, 'Run ', shown(ledger.run_id ?? ledger.name, 120)),
+    el('p', { class: 'hint' }, el('span', { id: `${id}-of` }, shown(ledger.file, 200)), ...state.filter(Boolean).map((word) => ` · ${word}`)),
     el('ul', { class: 'board', 'aria-label': 'Tasks by state' }, ...ledger.board.map(column)),
     entries(ledger, every),
   );
@@ -44,14 +44,14 @@ function column({ state, count, tasks }) {
         'ul',
         null,
         ...listed.map(({ task_id: task, attempts, last_seq: last }) =>
-          el('li', { title: `last entry ${last}` }, shown(task, 80), attempts !== '0' && attempts !== '1' && el('span', { class: 'times' }, ` ${attempts} attempts`)),
+          el('li', { title: `last entry ${last}` }, shown(task, 80), attempts !== '0' && attempts !== '1' && el('span', { class: 'times', title: `${attempts} attempts` }, ` ×${attempts}`)),
         ),
         more > 0n && el('li', { class: 'rest' }, `and ${more} more`),
       ),
   );
 }
 
-function entries({ entries: list, file }, every) {
+function entries({ entries: list, file, holds }, every) {
   if (list.length === 0) return null;
   const faults = every.filter(({ id, status, at }) => status === 'fail' && id.startsWith('ledger.') && at?.file === file && at.entry !== undefined);
   const newest = [...list].reverse();
@@ -60,9 +60,9 @@ function entries({ entries: list, file }, every) {
   return el(
     'details',
     { class: 'more', open: faults.length > 0 },
-    el('summary', null, list.length === 1 ? 'The last entry' : `The last ${list.length} entries that could be read`),
+    el('summary', null, list.length === 1 ? 'The last entry' : `The last ${list.length} entries`, holds === false && ' that hold'),
     scroller(
-      'Last entries, newest first',
+      `Last entries of ${shown(file, 80)}, newest first`,
       el('thead', null, el('tr', null, ...['Entry', 'Kind', 'Task', 'Time', 'Hash'].map((name) => el('th', { scope: 'col' }, name)))),
       el(
         'tbody',
@@ -96,11 +96,11 @@ export function journals(list, reports, every) {
     const faults = every.filter(({ status, at }) => status === 'fail' && at?.file === file && at.entry !== undefined);
     return el(
       'section',
-      { 'aria-labelledby': id },
-      el('h3', { id }, 'Journal'),
-      el('p', { class: 'hint' }, shown(file, 200)),
+      { 'aria-labelledby': `${id} ${id}-of` },
+      el('h2', { id }, 'Journal'),
+      el('p', { class: 'hint', id: `${id}-of` }, shown(file, 200)),
       scroller(
-        'Last events, newest first',
+        `Last events of ${shown(file, 80)}, newest first`,
         el('thead', null, el('tr', null, ...['Event', 'What', 'Time', 'Hash'].map((name) => el('th', { scope: 'col' }, name)))),
         el(
           'tbody',

@@ -37,21 +37,24 @@ function verdict(report, reports, every) {
   return el(
     'header',
     { class: `verdict ${tone(report.verdict)}` },
-    el('p', { class: 'subject' }, `${kindOf(report)} `, el('b', null, shown(report.subject.name, 120))),
-    el('h2', { id: 'verdict', tabindex: '-1' }, verdictShape(report.verdict), el('span', null, capital(report.verdict))),
+    el('p', { class: 'subject' }, ...named(report)),
+    el('h1', { id: 'verdict', tabindex: '-1' }, verdictShape(report.verdict), el('span', null, capital(report.verdict))),
     el('p', { class: 'gloss' }, gloss(report.verdict)),
     el('p', { class: 'summary' }, sentence(report.summary)),
     failed && report.verdict === 'failed' && el('p', { class: 'first' }, 'First at ', place(failed.at), ', by the check ', el('code', null, failed.id)),
-    who(reports, every),
+    who(report, reports, every),
   );
 }
 
-function kindOf(report) {
-  return report.subject.kind === 'set' ? counted(report.subject_count ?? (report.subjects ?? []).length, 'subject') + ' in' : report.subject.kind;
+function named({ subject, subjects = [], subject_count: count }) {
+  const name = el('b', null, shown(subject.name, 120));
+  if (subject.kind !== 'set') return [`${subject.kind} `, name];
+  return /^\d+ subjects$/.test(subject.name) ? [name] : [name, `, ${counted(count ?? subjects.length, 'subject')}`];
 }
 
 const STANDINGS = {
-  unpinned: ['caution', 'not pinned: this key came with the evidence, compare it by another way'],
+  none: ['bad', 'is named, but its signature does not hold'],
+  unpinned: ['caution', 'not pinned: this key came with the evidence'],
   pinned: ['good', 'the signer that you pinned'],
   other: ['bad', 'not the signer that you pinned'],
 };
@@ -63,13 +66,16 @@ const VOUCHERS = {
 };
 
 /** Who says so: signers, what vouches from outside, whether tags were checked. */
-function who(reports, every) {
+function who(report, reports, every) {
   const rows = [];
   const signers = new Map();
-  for (const { facts: found } of reports) {
-    if (found.signer) signers.set(found.signer, found.signer_standing);
+  for (const { facts: found, checks: own } of reports) {
+    if (!found.signer) continue;
+    // A key that is named in a receipt has signed it only if its signature holds.
+    const signed = own.some(({ id, status }) => id === 'receipt.signature' && status === 'pass');
+    if (!signed || !signers.has(found.signer)) signers.set(found.signer, signed ? found.signer_standing : 'none');
   }
-  const listed = [...signers].slice(0, 5).map(([signer, standing]) => {
+  const listed = [...signers].slice(0, 3).map(([signer, standing]) => {
     const [colour, said] = STANDINGS[standing] ?? ['none', standing ?? 'unknown'];
     return el('dd', null, hashed(signer), ' ', el('span', { class: `standing ${colour}` }, said));
   });
@@ -78,7 +84,7 @@ function who(reports, every) {
 
   const passed = new Set(every.filter(({ status }) => status === 'pass').map(({ id }) => id));
   const vouchers = Object.keys(VOUCHERS).filter((id) => passed.has(id)).map((id) => VOUCHERS[id]);
-  if ([...signers.values()].includes('pinned')) vouchers.push('the signer that you pinned');
+  if (report.verdict !== 'failed' && [...signers.values()].includes('pinned')) vouchers.push('the signer that you pinned');
   const vouched = vouchers.length > 0 ? vouchers.join(', ') : 'nothing outside the evidence';
   rows.push(el('dt', null, 'Vouched for by'), el('dd', null, vouched));
 
@@ -96,11 +102,11 @@ function who(reports, every) {
 }
 
 function missing(report, every) {
-  const named = report.facts.missing ?? [];
+  const { missing: told = [] } = report.facts;
+  if (told.length > 0) return list('Missing', 'With it, more could be checked.', [...new Set(told)]);
   const open = every.filter(({ status }) => status === 'not_checked');
-  const said = [...new Set(open.map((check) => `${check.id}: ${check.sentence}`))];
-  const lines = [...(Array.isArray(named) ? named : []), ...said];
-  return lines.length > 0 && list('Not checked', 'For want of what is missing here.', lines);
+  const lines = [...new Set(open.map((check) => `${check.id}: ${check.sentence}`))];
+  return lines.length > 0 && list('Not checked', 'Why, says each.', lines);
 }
 
 function limits(report) {
@@ -113,7 +119,7 @@ function list(title, hint, lines) {
   return el(
     'section',
     { 'aria-labelledby': id },
-    el('h3', { id }, title),
+    el('h2', { id }, title),
     el('p', { class: 'hint' }, hint),
     el('ul', { class: 'lines' }, ...lines.slice(0, 100).map((line) => el('li', null, sentence(line)))),
   );
@@ -127,7 +133,7 @@ function facts(reports) {
     return el(
       'div',
       { class: 'facts' },
-      el('h4', null, `${report.subject.kind} `, shown(report.subject.name, 120)),
+      el('h3', null, `${report.subject.kind} `, shown(report.subject.name, 120)),
       el('dl', null, ...plain.slice(0, 60).map(([name, value]) => el('div', null, el('dt', null, shown(name, 80)), el('dd', null, sentence(value))))),
     );
   });

@@ -1,6 +1,6 @@
 // What a receipt holds fast: the last events before a stall, who stalled and why, what to do.
 
-import { statusTag } from './marks.js';
+import { statusTag, verdictTag } from './marks.js';
 import { byNumber, counted, el, hashed, hashStart, shown, time } from './text.js';
 
 const RECEIPTS = 20;
@@ -10,10 +10,15 @@ const OF_EVENTS = /^journal\.|^receipt\.(window|fork)$/;
 /** A section for each receipt. */
 export function stalls(reports, every) {
   const receipts = reports.filter(({ subject }) => subject.kind === 'receipt');
-  return receipts.slice(0, RECEIPTS).map((report, index) => stall(report, index, every));
+  const sorted = receipts.sort((a, b) => (b.verdict === 'failed') - (a.verdict === 'failed'));
+  const more = receipts.length - RECEIPTS;
+  return [
+    ...sorted.slice(0, RECEIPTS).map((report, index) => stall(report, index, receipts.length > 2 && index > 0, every)),
+    more > 0 && el('p', null, `and ${counted(more, 'more receipt')}`),
+  ];
 }
 
-function stall({ subject, facts, checks }, index, every) {
+function stall({ subject, facts, checks, verdict }, index, closed, every) {
   const id = `stall-${index}`;
   const file = checks.find((check) => check.id === 'journal.chain' && check.at)?.at.file;
   const findings = new Map();
@@ -23,12 +28,15 @@ function stall({ subject, facts, checks }, index, every) {
       findings.set(check.at.entry, check);
     }
   }
+  const sides = el('div', { class: 'sides' }, timeline(facts, findings), projection(facts));
   return el(
     'section',
-    { class: 'stall', 'aria-labelledby': id },
-    el('h3', { id }, 'The stall'),
-    el('p', { class: 'hint' }, 'receipt ', hashed(subject.name)),
-    el('div', { class: 'sides' }, timeline(facts, findings), projection(facts)),
+    { class: 'stall', 'aria-labelledby': `${id} ${id}-of` },
+    el('h2', { id }, 'The stall'),
+    el('p', { class: 'hint', id: `${id}-of` }, 'receipt ', hashed(subject.name), ' ', shown(checks.find((check) => check.at)?.at.file ?? '', 200)),
+    closed
+      ? el('details', { class: 'more' }, el('summary', null, `${shown(facts.stall_reason ?? 'What it says', 80)} `, verdictTag(verdict)), sides)
+      : sides,
   );
 }
 
@@ -71,7 +79,7 @@ function timeline(facts, findings) {
   return el(
     'div',
     { class: 'timeline' },
-    el('h4', null, title),
+    el('h3', null, title),
     el('ol', null, ...rows.map(({ element }) => element)),
     el('p', { class: 'hint' }, 'Times are not covered by any hash.'),
   );

@@ -11,6 +11,7 @@ mod journal;
 mod keys;
 mod ledger;
 mod out;
+mod page;
 mod recording;
 mod snapshot;
 mod status;
@@ -138,6 +139,9 @@ enum Command {
     Audit(audit::Command),
     /// Check evidence: a run's name, or files and folders, each told by its content
     Verify(verify::Args),
+    /// Print the page that checks evidence in a browser, as one HTML file
+    #[command(after_help = page::HELP)]
+    Page,
     /// Say what a check or a fault means, and what to do
     Explain(explain::Args),
     /// Show the runs of this project at a glance, with anchors, keys, trust and stalls
@@ -214,6 +218,7 @@ fn run(cli: &Cli) -> Result<Exit, Failure> {
         Command::Keys(command) => keys::run(&cli.global, command),
         Command::Audit(command) => audit::run(&cli.global, command),
         Command::Verify(args) => verify::run(&cli.global, args),
+        Command::Page => page::run(),
         Command::Explain(args) => explain::run(&cli.global, args),
         Command::Status => status::run(&cli.global),
         Command::Doctor => doctor::run(&cli.global),
