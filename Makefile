@@ -35,7 +35,7 @@ test-msrv: ## Check that the oldest Rust that we promise compiles all of it
 test-wasm: release wasm ## Hold the reports from WebAssembly against the command's
 	@if command -v node >/dev/null; then \
 		set -x; WAYBILL_BIN=$(WAYBILL) node tests/wasm/parity.mjs; \
-		WAYBILL_BIN=$(WAYBILL) node tests/wasm/parity.mjs receipts; \
+		WAYBILL_BIN=$(WAYBILL) node tests/wasm/parity.mjs vectors; \
 	else \
 		echo '!! WASM PARITY DID NOT RUN: there is no node here'; [ -z "$${CI:-}" ]; \
 	fi
@@ -63,5 +63,8 @@ wasm: ## Build the verifier for JavaScript into target/wasm/pkg
 	@tools/setup.sh targets wasm
 	tools/wasm.sh
 
+page: wasm ## Build the page: one file that opens from disk, and a folder to serve
+	tools/page.sh
+
 .PHONY: help demo test test-quick test-rust test-no-std test-msrv test-wasm test-interop test-demo \
-	bench lint setup release wasm
+	bench lint setup release wasm page

@@ -13,6 +13,7 @@ mod journal;
 mod keys;
 mod ledger;
 mod out;
+mod page;
 mod recording;
 mod snapshot;
 mod status;
@@ -145,6 +146,9 @@ enum Command {
     Verify(verify::Args),
     /// The gate for CI: all ledgers and receipts hold, and none was rewritten since the base
     Check(check::Args),
+    /// Print the page that checks evidence in a browser, as one HTML file
+    #[command(after_help = page::HELP)]
+    Page,
     /// Say what a check or a fault means, and what to do
     Explain(explain::Args),
     /// Show the runs of this project at a glance, with anchors, keys, trust and stalls
@@ -223,6 +227,7 @@ fn run(cli: &Cli) -> Result<Exit, Failure> {
         Command::Evidence(command) => evidence::run(&cli.global, command),
         Command::Verify(args) => verify::run(&cli.global, args),
         Command::Check(args) => check::run(&cli.global, args),
+        Command::Page => page::run(),
         Command::Explain(args) => explain::run(&cli.global, args),
         Command::Status => status::run(&cli.global),
         Command::Doctor => doctor::run(&cli.global),
