@@ -59,6 +59,7 @@ const RECEIPT_STEPS: &[(&str, Step)] = &[
     ("A worker stalls", stall),
     ("What it did last is signed", sign),
     ("One byte of the journal is changed", tamper),
+    ("All of it goes into one file", export),
 ];
 
 fn main() -> ExitCode {
@@ -690,6 +691,23 @@ fn tamper(demo: &mut Demo) -> Result<()> {
     tell("With the byte put back it holds again:");
     fs::write(demo.journal(), &good)?;
     demo.show(0, &["escalation", "verify", &demo.receipt, "--signer", &demo.signer, "--quiet"])?;
+    Ok(())
+}
+
+fn export(demo: &mut Demo) -> Result<()> {
+    tell(
+        "Whoever has to find out what happened gets one file: ledger, anchors, journal, receipts and \
+         the audit log, with a hash of each, and no key that is secret.",
+    );
+    let said = demo.show(0, &["evidence", "export", RUN, "-o", "goal-42.tar"])?;
+    expect(said.contains("what is in it: consistent"), "the evidence was to hold")?;
+    tell("It is checked anywhere, offline, with the same code and the same verdict:");
+    let said = demo.show(0, &["verify", "goal-42.tar", "--quiet"])?;
+    expect(said.is_empty(), "nothing was to be said of evidence that holds")?;
+    tell(
+        "Without a terminal: 'make page' makes target/page/waybill-verify.html, one file that opens \
+         from disk and asks nobody for anything. Drop goal-42.tar on it.",
+    );
     Ok(())
 }
 
