@@ -3,6 +3,7 @@
 
 mod anchors;
 mod audit;
+mod boot;
 mod cli;
 mod crash;
 mod escalation;
@@ -10,8 +11,13 @@ mod faults;
 mod flips;
 mod help;
 mod keys;
+mod load;
 mod mutation;
+mod questions;
 mod receipts;
+mod runs;
 mod secrets;
 mod snapshots;
+mod stalls;
+mod top;
 mod vectors;

@@ -16,7 +16,7 @@ use crate::registry::{Entry, Intent, Intention, Record, Registry, Status, addres
 use crate::run::control::{self, Was};
 use crate::run::policy::show_time;
 use crate::run::start::By;
-pub(super) use list::look;
+pub(super) use list::{Look, look};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {

@@ -70,11 +70,11 @@ pub fn finish(
     if record.child.as_ref().is_some_and(|child| Table::read().group_of(child).is_empty()) {
         record.child = None;
     }
-    problems.extend(folder.write_record(record).err().map(Error::Registry));
     // A run that ended on purpose starts with fresh attempts, if it is ever resumed.
     if !matches!(outcome.status, Status::InProgress | Status::NeedsInput | Status::Error) {
         problems.extend(folder.write_attempts(0).err().map(Error::Registry));
     }
+    problems.extend(folder.write_record(record).err().map(Error::Registry));
     problems.extend(folder.remove_intention().err().map(Error::Registry));
     (outcome, problems)
 }

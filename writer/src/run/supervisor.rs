@@ -195,6 +195,9 @@ impl Supervisor<'_> {
             self.stopping.as_ref().map(|stopping| stopping.due(now)),
             self.dirty.then_some(self.written + BEHIND),
             (self.book.point().entries > 0).then_some(self.refreshed + REFRESH),
+            // Output does not wake the loop: where it would end a silence, it is looked for.
+            (self.watch.run.reported && self.stopping.is_none())
+                .then_some(now + (self.watch.limit / 4).clamp(10, 1000)),
         ]
         .into_iter()
         .flatten()
