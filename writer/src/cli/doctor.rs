@@ -109,16 +109,19 @@ fn linger() -> Finding {
     if !Path::new("/run/systemd/system").is_dir() {
         return found(Standing::Note, "no systemd here: runs are not resumed at boot by a user unit");
     }
-    let user = nix::unistd::User::from_uid(nix::unistd::getuid()).ok().flatten().map(|user| user.name);
-    match user {
-        Some(user) if Path::new("/var/lib/systemd/linger").join(&user).exists() => {
-            found(Standing::Well, "linger is on: user units start at boot")
-        }
-        _ => found(
-            Standing::Note,
-            "linger is off: user units start at login, not at boot; 'loginctl enable-linger' mends that",
-        ),
+    if lingers() {
+        return found(Standing::Well, "linger is on: user units start at boot");
     }
+    found(
+        Standing::Note,
+        "linger is off: user units start at login, not at boot; 'loginctl enable-linger' mends that",
+    )
+}
+
+/// Whether this user's units start at boot.
+pub(super) fn lingers() -> bool {
+    let user = nix::unistd::User::from_uid(nix::unistd::getuid()).ok().flatten().map(|user| user.name);
+    user.is_some_and(|user| Path::new("/var/lib/systemd/linger").join(user).exists())
 }
 
 fn folder(project: &Project) -> Finding {
