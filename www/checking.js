@@ -43,13 +43,10 @@ async function read(verifier, files, post) {
   post({ done, total });
   for (const { path, file } of files) {
     verifier.open(path);
-    const reader = file.stream().getReader();
     try {
-      for (;;) {
-        const { value, done: ended } = await reader.read();
-        if (ended) break;
-        for (let at = 0; at < value.length; at += PIECE) verifier.push(value.subarray(at, at + PIECE));
-        done += value.length;
+      for await (const piece of pieces(file)) {
+        verifier.push(piece);
+        done += piece.length;
         if (performance.now() - told > EVERY) {
           told = performance.now();
           post({ done, total });
@@ -59,5 +56,28 @@ async function read(verifier, files, post) {
       throw new Error(`${path} can't be read: ${error.message ?? error}`);
     }
     verifier.close();
+  }
+}
+
+/** The file's bytes in small pieces, each to be used before the next is asked for. */
+async function* pieces(file) {
+  const stream = file.stream();
+  let room;
+  try {
+    // One buffer for all: new ones pile up by hundreds of megabytes before they are collected.
+    room = stream.getReader({ mode: 'byob' });
+  } catch {
+    // Not every browser can; then the pieces are as they come.
+    for (const reader = stream.getReader(); ; ) {
+      const { value, done } = await reader.read();
+      if (done) return;
+      for (let at = 0; at < value.length; at += PIECE) yield value.subarray(at, at + PIECE);
+    }
+  }
+  for (let buffer = new ArrayBuffer(Math.min(PIECE, file.size) || 1); ; ) {
+    const { value, done } = await room.read(new Uint8Array(buffer));
+    if (done) return;
+    yield value;
+    buffer = value.buffer;
   }
 }

@@ -12,13 +12,14 @@ const at = (id) => document.getElementById(id);
 const SHOW_AFTER = 250;
 const SPEAK_EVERY = 3000;
 
-/** What was given last, so that it can be checked again; the worker that is at it. */
-const state = { subjects: null, key: null, fromExample: false, running: null };
+/** What was given last, so that it can be checked again; the worker that is at it; what is shown. */
+const state = { subjects: null, key: null, fromExample: false, running: null, shown: null };
 
 /** Checks the subjects and shows the result; gives the report's bytes, or nothing if cancelled. */
 export async function verify(subjects, options = known(), key = state.key) {
   cancel();
   state.subjects = subjects;
+  state.shown = null;
   at('problem').replaceChildren();
   at('result').hidden = true;
   document.body.classList.remove('has-result');
@@ -26,7 +27,7 @@ export async function verify(subjects, options = known(), key = state.key) {
     if (subjects.length === 0) throw new Error('there is no file in what was given');
     const answer = await run({ ...plan(subjects), options, key });
     if (!answer) return null;
-    show(answer);
+    await show(answer);
     return answer.report;
   } catch (error) {
     problem(error);
@@ -97,13 +98,36 @@ function progress() {
   };
 }
 
-function show(answer) {
+/** The verdict first; then the rest, a section a turn, so that the page never stands still. */
+async function show(answer) {
   const article = at('result');
-  article.replaceChildren(...result(answer));
-  article.querySelector('#save-json').onclick = () => save(answer.report);
-  article.querySelector('#save-html').onclick = () => saveHtml(article, answer.version);
+  const sections = result(answer);
+  article.replaceChildren(sections.next().value);
+  state.shown = answer;
   article.hidden = false;
   document.body.classList.add('has-result');
+  announce(answer, article);
+  for (const section of sections) {
+    await turn();
+    if (state.shown !== answer) return;
+    if (section) article.append(section);
+  }
+  article.querySelector('#save-json').onclick = () => save(answer.report);
+  article.querySelector('#save-html').onclick = () => saveHtml(article, answer.version);
+}
+
+function turn() {
+  return new Promise((done) => {
+    const { port1, port2 } = new MessageChannel();
+    port1.onmessage = () => {
+      port1.close();
+      done();
+    };
+    port2.postMessage(null);
+  });
+}
+
+function announce(answer, article) {
   const name = shown(answer.legible.subject.name, 60);
   document.title = `${answer.legible.verdict}: ${name} – waybill verify`;
   at('about').textContent = `waybill verify ${answer.version}`;

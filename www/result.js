@@ -8,28 +8,26 @@ import { gloss, tone, verdictShape } from './marks.js';
 import { stalls } from './stall.js';
 import { counted, el, hashed, sentence, shown } from './text.js';
 
-/** The elements that show an answer of the worker. */
-export function result({ legible: report, view }) {
+/** The elements that show an answer of the worker, one after the other. */
+export function* result({ legible: report, view }) {
   const reports = [report, ...(report.subjects ?? [])];
   const every = reports.flatMap((one) => one.checks.map((check) => ({ ...check, subject: one.subject.name })));
-  return [
-    verdict(report, reports, every),
-    ...forks(view.forks),
-    checks(report, reports),
-    ...stalls(reports, every),
-    ...ledgers(view.ledgers, every),
-    ...journals(view.journals, reports, every),
-    missing(report, every),
-    limits(report),
-    facts(reports),
-    el(
-      'p',
-      { class: 'actions saves' },
-      el('button', { type: 'button', id: 'save-json' }, 'Save the report as JSON'),
-      el('button', { type: 'button', id: 'save-html' }, 'Save as HTML'),
-      el('span', { class: 'hint' }, 'The JSON is, byte for byte, what ', el('code', null, 'waybill verify --json'), ' prints.'),
-    ),
-  ].filter(Boolean);
+  yield verdict(report, reports, every);
+  yield* forks(view.forks);
+  yield checks(report, reports);
+  yield* stalls(reports, every);
+  yield* ledgers(view.ledgers, every);
+  yield* journals(view.journals, reports, every);
+  yield missing(report, every);
+  yield limits(report);
+  yield facts(reports);
+  yield el(
+    'p',
+    { class: 'actions saves' },
+    el('button', { type: 'button', id: 'save-json' }, 'Save the report as JSON'),
+    el('button', { type: 'button', id: 'save-html' }, 'Save as HTML'),
+    el('span', { class: 'hint' }, 'The JSON is, byte for byte, what ', el('code', null, 'waybill verify --json'), ' prints.'),
+  );
 }
 
 function verdict(report, reports, every) {

@@ -43,7 +43,9 @@ function stall({ subject, facts, checks, verdict }, index, closed, every) {
 function timeline(facts, findings) {
   const events = Array.isArray(facts.window) ? facts.window : [];
   if (events.length === 0) {
-    return el('p', { class: 'hint' }, 'The events before the stall are not here: the receipt has their number and hashes only.');
+    const none = facts.journal_state !== 'present' && facts.journal_state !== undefined;
+    const said = none ? 'When it was made there was no journal, and so there is no window.' : 'The journal is not here: of the last events, the receipt has the hashes only.';
+    return el('p', { class: 'hint' }, said);
   }
   const last = lastSnapshot(events);
   const rows = events.map((event) => {
