@@ -294,9 +294,7 @@ fn an_archive_that_is_not_what_its_manifest_says_fails() {
     assert!(size["sentence"].as_str().unwrap().contains("another size"), "{size}");
     let hash = said(&|manifest| manifest.files.get_mut(path).unwrap().sha256 = Digest::ZERO);
     assert!(hash["sentence"].as_str().unwrap().contains("another SHA-256"), "{hash}");
-    let extra = said(&|manifest| {
-        manifest.files = Table::new();
-    });
+    let extra = said(&|manifest| manifest.files = Table::new());
     assert!(extra["sentence"].as_str().unwrap().contains("is there and not named"), "{extra}");
 }
 

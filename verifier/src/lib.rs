@@ -12,6 +12,7 @@ pub mod audit;
 pub mod chain;
 pub mod compare;
 pub mod evidence;
+mod find;
 #[cfg(feature = "gate")]
 pub mod gate;
 pub mod gzip;

@@ -16,6 +16,7 @@ use crate::anchor::{self, bundle};
 use crate::audit::{self, Log, Start, arrange};
 use crate::chain::{LastLine, Place, Walk};
 use crate::compare::{Comparison, Stamp, compare};
+use crate::find::has;
 use crate::gzip::Gunzip;
 use crate::hash::Digest;
 use crate::id::RunId;
@@ -526,7 +527,7 @@ impl<'a> Composer<'a> {
             let Some(run) = run.map(|binding| binding.run_id) else { continue };
             let journal = match journals.as_slice() {
                 [journal] => Some(journal),
-                several => several.iter().find(|(path, _)| path[at.len()..].contains(run.as_str())),
+                several => several.iter().find(|(path, _)| has(&path[at.len()..], run.as_str())),
             };
             if let Some(journal) = journal {
                 layout.insert(&format!(".sdd/runs/{run}/journal.jsonl"), *journal);

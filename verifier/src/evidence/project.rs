@@ -2,6 +2,7 @@
 
 use alloc::string::String;
 
+use crate::find::{find, has};
 use crate::id::RunId;
 
 const FOLDER: &str = ".sdd/";
@@ -23,7 +24,7 @@ pub(super) fn split(path: &str) -> Option<(&str, &str)> {
     if path.starts_with(FOLDER) {
         return Some(("", path));
     }
-    let at = path.find("/.sdd/")?;
+    let at = find(path.as_bytes(), b"/.sdd/")?;
     Some(path.split_at(at + 1))
 }
 
@@ -35,7 +36,7 @@ pub fn is_evidence(path: &str) -> bool {
         (name.starts_with('.') && name != ".sdd")
             || name.ends_with(".lock")
             || name.ends_with(".tmp")
-            || name.contains(".torn-")
+            || has(name, ".torn-")
     };
     let kept = |(_, below): (&str, &str)| KEPT.iter().any(|kept| below.starts_with(kept));
     !path.split('/').any(aside) && split(path).is_none_or(kept)
