@@ -236,6 +236,8 @@ fn again(registry: &Registry, run: &RunId, by: By) -> Result<Begun, Error> {
         return Err(Error::Refused(format!("somebody ended run {run} meanwhile")));
     }
     let may = match by {
+        // Its question was answered, and a crash kept that out of the record.
+        By::Boot if record.status == Status::NeedsInput => folder.questions()?.open().next().is_none(),
         By::Boot => matches!(record.status, Status::InProgress | Status::Error),
         By::Hand => !matches!(record.status, Status::Complete | Status::Cancelled | Status::Stopped),
     };
