@@ -452,6 +452,8 @@ impl Machine {
     #[track_caller]
     pub fn ended(&self, run: &str) {
         self.until(|| self.record(run)["supervisor"].is_null());
+        // The record is written before the process ends, and only then its lock is free.
+        self.until(|| self.sweep(&["--dry-run"])[run].0 != "still running");
     }
 
     /// The processes of this machine that are alive, as numbers.

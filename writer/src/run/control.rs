@@ -64,7 +64,14 @@ pub fn end(registry: &Registry, record: &Record, intention: &Intention) -> Resul
         let now = folder.record()?;
         let locked = folder.is_locked();
         if !now.status.is_live() && !locked {
-            return ended(&folder, intention, was);
+            match ended(&folder, intention, was) {
+                // Somebody starts it again at this moment.
+                Err(Error::Registry(registry::Error::Lock(_))) => {
+                    std::thread::sleep(LOOK);
+                    continue;
+                }
+                done => return done,
+            }
         }
         if !std::mem::replace(&mut asked, true) {
             folder.write_intention(intention)?;
@@ -106,6 +113,12 @@ pub fn end(registry: &Registry, record: &Record, intention: &Intention) -> Resul
 fn ended(folder: &RunFolder, intention: &Intention, was: Was) -> Result<Ended, Error> {
     let _lock = folder.lock()?;
     let mut record = folder.record()?;
+    if record.status.is_live() {
+        // It was started again before the lock was taken, and fell over since.
+        folder.write_intention(intention)?;
+        let outcome = settle(folder, &mut record, intention, false)?;
+        return Ok(Ended { status: outcome.status, forced: false, was: Was::Fallen });
+    }
     let wanted = Status::after(intention.intent);
     let again = match (record.status, intention.intent) {
         // A failed run would be resumed at the next boot, a paused one by hand.

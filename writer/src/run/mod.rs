@@ -20,6 +20,7 @@ pub mod policy;
 pub mod runtime;
 mod serve;
 pub mod server;
+mod spawn;
 pub mod stall;
 pub mod start;
 mod stop;

@@ -1,34 +1,29 @@
 //! The start of a run: its lock, its records, its child; then the supervisor takes over.
 
-use std::ffi::OsString;
 use std::fmt;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use waybill_verifier::id::RunId;
-use waybill_verifier::json::{self, Object, Value};
+use waybill_verifier::json::{Object, Value};
 
 use super::book::{Book, MAIN, command_value, replay};
 use super::console::{Console, Output};
-use super::ending::Cause;
-use super::finish::{End, finish, settle};
-use super::launch::{Spec, launch};
+use super::finish::settle;
 use super::policy::millis;
 use super::server::Server;
 use super::stall::Watch;
-use super::supervisor::{Running, Supervisor};
+use super::supervisor::Supervisor;
 use super::{Error, runtime, system};
 use crate::lock::Lock;
 use crate::log::Missing;
 use crate::process::{Process, Table};
 use crate::project::Project;
 use crate::redact::Scrubber;
-use crate::registry::record::Ending;
 use crate::registry::{self, Intent, Record, Registry, ResumePoint, RunFolder, Status};
-use crate::{anchoring, clock, durable};
+use crate::{anchoring, clock};
 
 /// What is to be started.
 #[derive(Debug)]
@@ -165,7 +160,7 @@ pub fn supervise(start: &Start<'_>) -> Result<u8, Error> {
         zero,
     };
     if let Err((code, error)) = supervisor.spawn() {
-        supervisor.fail_to_start(&error);
+        supervisor.fail_to_start(code, &error);
         return Err(match code {
             Some(code) => Error::Command { code, reason: error },
             None => Error::Refused(error),
@@ -241,6 +236,8 @@ fn again(registry: &Registry, run: &RunId, by: By) -> Result<Begun, Error> {
         return Err(Error::Refused(format!("somebody ended run {run} meanwhile")));
     }
     let may = match by {
+        // Its question was answered, and a crash kept that out of the record.
+        By::Boot if record.status == Status::NeedsInput => folder.questions()?.open().next().is_none(),
         By::Boot => matches!(record.status, Status::InProgress | Status::Error),
         By::Hand => !matches!(record.status, Status::Complete | Status::Cancelled | Status::Stopped),
     };
@@ -360,92 +357,6 @@ fn hang_up_is_ignored() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & 1 == 1)
-}
-
-impl Supervisor<'_> {
-    /// Starts the command and records that it did; the error has `env`'s code if the command is at fault.
-    pub(super) fn spawn(&mut self) -> Result<(), (Option<u8>, String)> {
-        let other = |error: Error| (None, crate::cli::exit::chain(&error));
-        let mut variables = vec![
-            ("WAYBILL_RUN_ID", OsString::from(self.record.run.as_str())),
-            ("WAYBILL_SOCKET", self.runtime.join("s").into_os_string()),
-        ];
-        if self.resumes {
-            let path = self.write_state().map_err(other)?;
-            variables.push(("WAYBILL_RESUME", OsString::from("1")));
-            variables.push(("WAYBILL_STATE", path.into_os_string()));
-        }
-        let waiting = launch(&Spec {
-            command: &self.command,
-            folder: &self.record.folder,
-            variables,
-            stdin: self.io == Io::Foreground,
-            control: &self.runtime.join("x"),
-        })
-        .map_err(other)?;
-        self.record.child = Some(waiting.process.clone());
-        let recorded = self.folder.write_record(&self.record).map_err(|error| other(error.into()));
-        if let Err(error) = recorded {
-            waiting.abandon();
-            return Err(error);
-        }
-        if let Some(intention) = self.folder.intention() {
-            waiting.abandon();
-            return Err((None, format!("somebody ended it meanwhile ({})", intention.reason)));
-        }
-        let (child, process, pidfd, streams) =
-            waiting.go().map_err(|refused| (Some(refused.code), refused.reason))?;
-        let kind = if self.resumes { "task.resumed" } else { "task.started" };
-        let attached = self.io == Io::Foreground;
-        let stdout: Option<Box<dyn std::io::Write + Send>> =
-            if attached { Some(Box::new(std::io::stdout())) } else { None };
-        let stderr: Option<Box<dyn std::io::Write + Send>> =
-            if attached { Some(Box::new(std::io::stderr())) } else { None };
-        let readers =
-            vec![self.output.follow(streams.stdout, stdout), self.output.follow(streams.stderr, stderr)];
-        self.running = Some(Running { child, process, pidfd, readers, exited: false });
-        let started = self.book.transition(kind, MAIN, Object::default());
-        let started = started.and_then(|_| Ok(self.folder.write_resume_point(&self.book.point())?));
-        if let Err(error) = started {
-            // What can't be recorded must not run on unrecorded.
-            let problem = crate::cli::exit::chain(&error);
-            self.kill_unrecorded();
-            return Err((None, problem));
-        }
-        self.resumes = true;
-        Ok(())
-    }
-
-    /// The ledger's state, for a command that goes on.
-    fn write_state(&self) -> Result<PathBuf, Error> {
-        let state =
-            replay(&self.project, &self.record.run, None)?.map(|replayed| replayed.state).unwrap_or_default();
-        let mut text = json::ascii_indented(&state.document(self.record.run.as_str()));
-        text.push(b'\n');
-        let path = self.runtime.join("state.json");
-        durable::replace_lightly(&path, &text)?;
-        Ok(path)
-    }
-
-    /// Writes down that the command could not be started.
-    pub(super) fn fail_to_start(&mut self, reason: &str) {
-        self.record.child = None;
-        let intention = self.folder.intention();
-        let cause = intention.map_or(Cause::Itself, |intention| Cause::Intent(intention.intent));
-        let reason = self.scrubber.scrub(reason).0.into_owned();
-        drop(self.book.event("run.not_started", &Object::of([("reason", Value::from(reason))])));
-        let end = End { ending: Ending::Exited(127), cause, forced: false };
-        let (_, problems) =
-            finish(&self.folder, &mut self.record, Ok(&mut self.book), &mut self.questions, &end);
-        self.tell_problems(&problems);
-        runtime::remove(&self.runtime);
-    }
-
-    pub(super) fn tell_problems(&self, problems: &[Error]) {
-        for problem in problems {
-            (self.say)(&crate::cli::exit::chain(problem));
-        }
-    }
 }
 
 /// The intent that a signal to the supervisor stands for: Ctrl-C is somebody's word, the rest is not.

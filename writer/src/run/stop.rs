@@ -121,7 +121,7 @@ impl Supervisor<'_> {
                     Ok(()) => None,
                     Err((code, reason)) => {
                         (self.say)(&reason);
-                        self.fail_to_start(&reason);
+                        self.fail_to_start(code, &reason);
                         Some(code.unwrap_or(125))
                     }
                 }

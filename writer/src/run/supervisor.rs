@@ -175,7 +175,10 @@ impl Supervisor<'_> {
         }
         if now >= self.refreshed.saturating_add(REFRESH) {
             self.refreshed = now;
-            drop(self.folder.write_resume_point(&self.book.point()));
+            let point = self.book.point();
+            if self.folder.resume_point().is_ok_and(|old| old != Some(point)) {
+                drop(self.folder.write_resume_point(&point));
+            }
         }
         None
     }

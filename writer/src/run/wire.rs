@@ -9,6 +9,8 @@
 //! | `{"ask":"deploy?"}` | a question | `{"question":"q1"}`, later `{"answer":"yes","question":"q1"}` |
 //! | `{"answer":"yes","question":"q1"}` | an answer to it | `{"answered":"q1"}` |
 //!
+//! A sweep says `{"decision":{…}}`, which becomes the event `boot.decision`.
+//!
 //! Each may name its `worker`, `session` and `worktree`. What was not done is answered by
 //! `{"error":…}`. An answer comes once the line is on disk; a heartbeat's once the liveness file has
 //! it. Transitions and events named `run.*`, `boot.*`, `stall.*`, `snapshot` and `fork` are the

@@ -23,15 +23,17 @@ pub(super) fn run(
     let folder = registry.run(&record.run);
     let mut log = Log::of(&folder);
     log.show(last)?;
-    while follow {
+    if !follow {
+        return Ok(Exit::Done);
+    }
+    loop {
         let alive = folder.is_locked();
         log.show_more()?;
         if !alive {
-            break;
+            return Ok(Exit::Done);
         }
         std::thread::sleep(LOOK);
     }
-    Ok(Exit::Done)
 }
 
 /// A console log, and how far it was shown.

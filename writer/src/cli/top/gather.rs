@@ -106,7 +106,11 @@ impl Gather {
         Row {
             recorded: ages.into_iter().flatten().min(),
             printed: age(&folder.file("console.log")),
-            workers: workers(&folder.file("liveness.json")),
+            // Of a run that ended, the file is the last that was heard, and worries nobody.
+            workers: match record.status.is_live() {
+                true => workers(&folder.file("liveness.json")),
+                false => Vec::new(),
+            },
             state: self.state(&project, &record, &ledger),
             stalls: self.stalls(&project, &record),
             look: look(&self.registry, table, record),
