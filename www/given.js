@@ -43,7 +43,9 @@ export function plan(subjects) {
 
 /** The evidence in a folder: of a project that is in it, or all of its files. */
 function inFolder({ name, tree }, root) {
-  const inner = name !== PROJECT && tree.some(({ path }) => path.startsWith(`${PROJECT}/`));
+  // Of a project only its evidence; of an unpacked archive everything.
+  const unpacked = tree.some(({ path }) => path === 'MANIFEST.json');
+  const inner = name !== PROJECT && !unpacked && tree.some(({ path }) => path.startsWith(`${PROJECT}/`));
   const start = inner || (name === PROJECT && root === '') ? `${root}${PROJECT}/` : root;
   return tree
     .filter(({ path }) => !inner || path.startsWith(`${PROJECT}/`))

@@ -279,7 +279,10 @@ impl<'a> Composer<'a> {
                 || self.session.options.folder
                 || !self.session.archives.is_empty()
             {
-                self.missing.push(format!("an anchor of run {run}: nothing else says where its ledger ends"));
+                let what = format!("an anchor of run {run}: nothing else says where its ledger ends");
+                if !self.missing.contains(&what) {
+                    self.missing.push(what);
+                }
             }
             return;
         };
