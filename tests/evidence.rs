@@ -217,6 +217,7 @@ fn a_ledger_that_left_its_anchor_is_diverged_in_the_archive() {
     home.ok(["ledger", "append", RUN, "--kind", "task.failed", "--task", "t1", "--accept-loss"]);
     let said = verify(&home, &export(&home, RUN), &[]);
     assert_eq!((said.verdict(), &said.0["exit_code"]), ("diverged", &3.into()));
+    assert_eq!(said.0["facts"]["missing"].as_array().unwrap().len(), 1, "a pinned signer");
     let fork = check(part(&said, "ledger"), "ledger.anchored");
     assert!(fork["sentence"].as_str().unwrap().starts_with("diverged at entry 2595"), "{fork}");
 }
@@ -355,6 +356,13 @@ fn files_that_lie_loose_are_checked_together() {
     let said = verify(&home, &loose, &[]);
     assert_eq!(check(part(&said, "receipt"), "receipt.window")["status"], "not_checked");
     assert_eq!(said.verdict(), "incomplete");
+    // A spine's head is taken along once, whoever names it.
+    let named = |files: &[&str]| {
+        let paths: Vec<_> = files.iter().map(|file| loose.join(file)).collect();
+        let paths = paths.iter().map(|path| path.to_str().unwrap());
+        report(&home.run(["verify", "--json"].into_iter().chain(paths))).0["facts"]["files"].as_u64()
+    };
+    assert_eq!(named(&["spine.jsonl", "spine.head", &format!("{id}.json")]), Some(3));
     // A private key among it is named, and not looked at.
     fs::write(loose.join("key.pem"), "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n")
         .unwrap();

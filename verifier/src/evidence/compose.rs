@@ -146,7 +146,7 @@ impl<'a> Composer<'a> {
     }
 
     /// Holds the files of an archive, packed or not, against its manifest.
-    fn manifest(&mut self, root: &'a str, seals: &Table<Seal>, fault: Option<&TarError>) {
+    fn manifest(&mut self, root: &str, seals: &Table<Seal>, fault: Option<&TarError>) {
         const ID: &str = "evidence.manifest";
         let name = format!("{root}{}", manifest::NAME);
         let failed = |sentence| Check::new(ID, Status::Fail, sentence);
@@ -279,7 +279,10 @@ impl<'a> Composer<'a> {
                 || self.session.options.folder
                 || !self.session.archives.is_empty()
             {
-                self.missing.push(format!("an anchor of run {run}: nothing else says where its ledger ends"));
+                let what = format!("an anchor of run {run}: nothing else says where its ledger ends");
+                if !self.missing.contains(&what) {
+                    self.missing.push(what);
+                }
             }
             return;
         };
