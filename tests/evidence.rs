@@ -253,9 +253,13 @@ fn the_audit_log_is_taken_from_the_first_day_that_speaks_of_the_run() {
     assert_eq!(check(log, "audit.hmac")["status"], "pass", "{log}");
 }
 
+fn length(bytes: &[u8]) -> u64 {
+    u64::try_from(bytes.len()).unwrap()
+}
+
 /// An archive of some files, with a manifest of them.
 fn packed(files: &[(&str, &[u8])], spoil: impl FnOnce(&mut Manifest)) -> Vec<u8> {
-    let seal = |bytes: &[u8]| Seal { bytes: bytes.len() as u64, sha256: Digest::of(bytes) };
+    let seal = |bytes: &[u8]| Seal { bytes: length(bytes), sha256: Digest::of(bytes) };
     let mut manifest = Manifest {
         subject: Subject::Run(String::from("r")),
         audit_starts_after: None,
@@ -265,7 +269,7 @@ fn packed(files: &[(&str, &[u8])], spoil: impl FnOnce(&mut Manifest)) -> Vec<u8>
     let manifest = manifest.to_json();
     let mut archive = Vec::new();
     for (path, bytes) in files.iter().copied().chain([("MANIFEST.json", manifest.as_slice())]) {
-        archive.extend_from_slice(&tar::header(path, bytes.len() as u64).unwrap());
+        archive.extend_from_slice(&tar::header(path, length(bytes)).unwrap());
         archive.extend_from_slice(bytes);
         archive.resize(archive.len().next_multiple_of(512), 0);
     }
@@ -320,7 +324,7 @@ fn hostile_archives_are_refused_in_one_sentence() {
         .status();
     assert!(link.unwrap().success());
     refused(&fs::read(home.path().join("l.tar")).unwrap(), "a symbolic link");
-    let mut nested = tar::header("inner.tar", whole.len() as u64).unwrap().to_vec();
+    let mut nested = tar::header("inner.tar", length(&whole)).unwrap().to_vec();
     nested.extend_from_slice(&whole);
     nested.resize(nested.len().next_multiple_of(512) + 1024, 0);
     refused(&nested, "an archive in an archive");
@@ -337,7 +341,7 @@ fn files_that_lie_loose_are_checked_together() {
     let loose = home.home.path().join("loose");
     fs::create_dir(&loose).unwrap();
     for path in [
-        &format!(".sdd/escalation/receipts/{id}.json") as &str,
+        format!(".sdd/escalation/receipts/{id}.json").as_str(),
         ".sdd/lineage/escalations/spine.jsonl",
         ".sdd/lineage/escalations/spine.head",
         ".sdd/runs/run-7/journal.jsonl",

@@ -58,6 +58,12 @@ struct Chain {
     stamps: Vec<Stamp>,
 }
 
+impl Chain {
+    fn entries(&self) -> u64 {
+        u64::try_from(self.stamps.len()).unwrap_or(u64::MAX)
+    }
+}
+
 /// A check of a repository under way.
 #[derive(Debug)]
 pub struct Gate {
@@ -189,8 +195,7 @@ impl Gate {
             // What is missing was judged by the policy.
             report.verdict = Verdict::Empty;
         } else if report.verdict.exit_code() == 0 {
-            report.summary =
-                format!("{} held, none rewritten", counted(report.parts.len() as u64, "subject"));
+            report.summary = format!("{} held, none rewritten", counted(report.parts.len(), "subject"));
         }
         checks.append(&mut report.checks);
         report.checks = checks;
@@ -228,7 +233,7 @@ impl Gate {
                     Check::new(ID, Status::NotChecked, sentence)
                 }
                 Some(chain) if head.is_in(&chain.stamps) => {
-                    let more = chain.stamps.len() as u64 - head.entries;
+                    let more = chain.entries().saturating_sub(head.entries);
                     let sentence = match more {
                         0 => format!("run {run} is as the base has it: {}", counted(head.entries, "entry")),
                         _ => format!(
@@ -303,8 +308,8 @@ impl Gate {
                     let sentence = format!("run {run} is named with fewer entries than the base names");
                     Check::new(ID, Status::Fail, sentence)
                 }
-                Some(chain) if (chain.stamps.len() as u64) > head.entries => {
-                    let more = chain.stamps.len() as u64 - head.entries;
+                Some(chain) if chain.entries() > head.entries => {
+                    let more = chain.entries().saturating_sub(head.entries);
                     let sentence = format!(
                         "run {run} has {more} more than is named: 'waybill check --update' takes them in"
                     );
