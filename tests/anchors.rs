@@ -13,22 +13,22 @@ const RUN: &str = "goal-42";
 const REF: &str = "refs/bernstein/work-ledger/goal-42";
 
 /// A folder with a home, in which repositories are made.
-struct World(TempDir);
+pub struct World(pub TempDir);
 
 /// A clone in it.
-struct Host<'a> {
-    world: &'a World,
-    folder: PathBuf,
+pub struct Host<'a> {
+    pub world: &'a World,
+    pub folder: PathBuf,
 }
 
 impl World {
-    fn new() -> World {
+    pub fn new() -> World {
         let world = World(TempDir::new().unwrap());
         fs::create_dir(world.0.path().join("home")).unwrap();
         world
     }
 
-    fn command(&self, mut command: Command) -> Command {
+    pub fn command(&self, mut command: Command) -> Command {
         let home = self.0.path().join("home");
         command
             .env_clear()
@@ -44,19 +44,19 @@ impl World {
         command
     }
 
-    fn git(&self, folder: &Path, arguments: &[&str]) -> String {
+    pub fn git(&self, folder: &Path, arguments: &[&str]) -> String {
         let said = self.try_git(folder, arguments);
         assert_eq!(said.code, Some(0), "git {arguments:?}: {said:?}");
         said.out
     }
 
-    fn try_git(&self, folder: &Path, arguments: &[&str]) -> Said {
+    pub fn try_git(&self, folder: &Path, arguments: &[&str]) -> Said {
         let mut command = self.command(Command::new("git"));
         command.current_dir(folder).args(arguments).output().unwrap().into()
     }
 
     /// A bare remote with one commit.
-    fn remote(&self) -> PathBuf {
+    pub fn remote(&self) -> PathBuf {
         let remote = self.0.path().join("remote.git");
         self.git(self.0.path(), &["init", "-q", "--bare", "-b", "main", "remote.git"]);
         let seed = self.host("seed", &["init", "-q", "-b", "main"]);
@@ -67,14 +67,14 @@ impl World {
         remote
     }
 
-    fn host(&self, name: &str, init: &[&str]) -> Host<'_> {
+    pub fn host(&self, name: &str, init: &[&str]) -> Host<'_> {
         let folder = self.0.path().join(name);
         fs::create_dir(&folder).unwrap();
         self.git(&folder, init);
         Host { world: self, folder }
     }
 
-    fn clone(&self, name: &str, more: &[&str]) -> Host<'_> {
+    pub fn clone(&self, name: &str, more: &[&str]) -> Host<'_> {
         let url = format!("file://{}", self.0.path().join("remote.git").display());
         let arguments = [&["clone", "-q"][..], more, &[&url, name]].concat();
         self.git(self.0.path(), &arguments);
@@ -83,29 +83,29 @@ impl World {
 }
 
 impl Host<'_> {
-    fn git(&self, arguments: &[&str]) -> String {
+    pub fn git(&self, arguments: &[&str]) -> String {
         self.world.git(&self.folder, arguments)
     }
 
-    fn command(&self, arguments: &[&str]) -> Command {
+    pub fn command(&self, arguments: &[&str]) -> Command {
         let mut command = self.world.command(waybill(&self.folder));
         command.current_dir(&self.folder).args(arguments);
         command
     }
 
-    fn run(&self, arguments: &[&str]) -> Said {
+    pub fn run(&self, arguments: &[&str]) -> Said {
         self.command(arguments).output().unwrap().into()
     }
 
     #[track_caller]
-    fn ok(&self, arguments: &[&str]) -> Said {
+    pub fn ok(&self, arguments: &[&str]) -> Said {
         let said = self.run(arguments);
         assert_eq!(said.code, Some(0), "{arguments:?}: {said:?}");
         said
     }
 
     #[track_caller]
-    fn fails(&self, code: i32, words: &[&str], arguments: &[&str]) -> Said {
+    pub fn fails(&self, code: i32, words: &[&str], arguments: &[&str]) -> Said {
         let said = self.run(arguments);
         assert_eq!(said.code, Some(code), "{arguments:?}: {said:?}");
         assert_eq!(said.err.lines().count(), 1, "one line: {said:?}");
@@ -115,19 +115,19 @@ impl Host<'_> {
         said
     }
 
-    fn append(&self, kind: &str, task: &str) {
+    pub fn append(&self, kind: &str, task: &str) {
         self.ok(&["ledger", "append", RUN, "--kind", kind, "--task", task]);
     }
 
-    fn json(&self, arguments: &[&str]) -> Value {
+    pub fn json(&self, arguments: &[&str]) -> Value {
         serde_json::from_str(&self.ok(&[arguments, &["--json"]].concat()).out).unwrap()
     }
 
-    fn ledger(&self) -> PathBuf {
+    pub fn ledger(&self) -> PathBuf {
         self.folder.join(".sdd/runtime/ledger").join(RUN).join("000000.jsonl")
     }
 
-    fn tip(&self) -> Option<String> {
+    pub fn tip(&self) -> Option<String> {
         let said = self.world.try_git(&self.folder, &["rev-parse", "--verify", "-q", REF]);
         (said.code == Some(0)).then(|| said.out.trim().to_owned())
     }
@@ -142,7 +142,7 @@ impl Host<'_> {
         (fs::read(self.ledger()).unwrap_or_default(), self.git(&["for-each-ref"]), Some(audit))
     }
 
-    fn opened(self) -> Self {
+    pub fn opened(self) -> Self {
         self.ok(&["ledger", "open", RUN]);
         self.append("task.scheduled", "t0");
         self.append("task.started", "t0");

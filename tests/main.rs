@@ -10,6 +10,7 @@ mod escalation;
 mod evidence;
 mod faults;
 mod flips;
+mod gate;
 mod help;
 mod keys;
 mod load;

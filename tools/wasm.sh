@@ -3,6 +3,7 @@
 #
 #   tools/wasm.sh            the bindings (ES module; initSync for Node and workers)
 #   tools/wasm.sh bench      also bare SHA-256 to measure against, into target/wasm/bare
+#   tools/wasm.sh action     the gate for CI instead, into target/wasm/action
 #
 # The same sources and toolchain give the same bytes in any folder: paths in panic texts are
 # replaced. How it is optimised (profile.wasm in Cargo.toml) is measured, in Node 20 on x86-64:
@@ -34,9 +35,19 @@ config="target.wasm32-unknown-unknown.rustflags = [$flags]"
 unset RUSTFLAGS CARGO_ENCODED_RUSTFLAGS CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS
 
 cargo fetch --quiet --locked
-wasm-pack --quiet build wasm --profile wasm --target web --mode no-install \
-    --out-dir ../target/wasm/pkg -- --locked --config "$config"
-rm -f target/wasm/pkg/.gitignore
+# Where it goes, then cargo's options.
+bindings() {
+    local folder=target/wasm/$1
+    shift
+    wasm-pack --quiet build wasm --profile wasm --target web --mode no-install \
+        --out-dir "../$folder" -- --locked --config "$config" "$@"
+    rm -f "$folder/.gitignore"
+}
+if [ "${1:-}" = action ]; then
+    bindings action --features gate
+    exit
+fi
+bindings pkg
 
 if [ "${1:-}" = bench ]; then
     cargo build --quiet --locked --profile wasm --package waybill-wasm --example bare \

@@ -210,7 +210,7 @@ pub enum Requirement {
 }
 
 impl Requirement {
-    const fn check_id(self) -> &'static str {
+    pub(crate) const fn check_id(self) -> &'static str {
         match self {
             Requirement::Pinned => "require.pinned",
             Requirement::Anchored => "require.anchored",
@@ -240,7 +240,7 @@ impl Requirement {
         }
     }
 
-    const fn lack(self) -> &'static str {
+    pub(crate) const fn lack(self) -> &'static str {
         match self {
             Requirement::Pinned => {
                 "nothing outside the evidence vouches for it: give an expected head or commit, or pin a signer"
@@ -265,6 +265,15 @@ pub fn counted<N: fmt::Display + PartialEq + From<u8>>(count: N, one: &str) -> S
 /// What holds, with its count: `1 entry holds` and `2 entries hold`.
 pub(crate) fn hold(count: u64, one: &str) -> String {
     format!("{} {}", counted(count, one), if count == 1 { "holds" } else { "hold" })
+}
+
+/// Whether a character could steer a terminal, or reorder or hide text: no surface shows it raw.
+#[must_use]
+pub fn is_hidden(character: char) -> bool {
+    let hides = matches!(character,
+        '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}');
+    hides || character.is_control()
 }
 
 /// What vouches for the evidence from outside of it.

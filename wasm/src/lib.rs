@@ -13,6 +13,8 @@
 
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "gate")]
+mod gate;
 mod options;
 mod session;
 

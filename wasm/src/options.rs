@@ -10,6 +10,8 @@ use waybill_verifier::key::{Fingerprint, PublicKey};
 use waybill_verifier::receipt::{Pin, Trust};
 use waybill_verifier::report::Requirement;
 
+const REQUIRE: &str = "require";
+
 /// Why something asked of a check could not be done.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Error {
@@ -109,13 +111,17 @@ fn commit(name: &'static str, value: &Value) -> Result<ObjectId, Error> {
 }
 
 fn requirement(value: &Value) -> Result<Requirement, Error> {
-    const NAME: &str = "require";
-    match text_of(NAME, value)? {
+    assurance(text_of(REQUIRE, value)?)
+}
+
+/// An assurance, by its name.
+pub(crate) fn assurance(name: &str) -> Result<Requirement, Error> {
+    match name {
         "pinned" => Ok(Requirement::Pinned),
         "anchored" => Ok(Requirement::Anchored),
         "hmac" => Ok(Requirement::Hmac),
         "complete" => Ok(Requirement::Complete),
-        _ => Err(wrong(NAME, "knows pinned, anchored, hmac and complete")),
+        _ => Err(wrong(REQUIRE, "knows pinned, anchored, hmac and complete")),
     }
 }
 

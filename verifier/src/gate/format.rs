@@ -11,7 +11,7 @@ use alloc::vec::Vec;
 
 use crate::hash::Digest;
 use crate::json::{Object, Value, ascii_indented};
-use crate::report::{Check, Report, Status, counted};
+use crate::report::{Check, Report, Status, counted, is_hidden};
 
 /// GitHub shows at most ten annotations a step: nine, and one that says how many more there are.
 const MAX_ANNOTATIONS: usize = 9;
@@ -41,7 +41,7 @@ impl Finding<'_> {
     fn file(&self) -> Option<&str> {
         let at = self.check.at.as_ref()?;
         // Places in refs and archives are no files of the repository.
-        (at.file.starts_with('.') || at.file.contains('/')).then_some(at.file.as_str())
+        at.file.starts_with('.').then_some(at.file.as_str())
     }
 
     fn line(&self) -> u64 {
@@ -91,15 +91,13 @@ fn cut(text: &str, most: usize) -> String {
             out.push('…');
             break;
         }
-        match found {
-            '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}' => {
-                out.push_str(&format!("\\u{{{:x}}}", u32::from(found)));
-            }
-            found if found.is_control() => out.push_str(&format!("\\u{{{:x}}}", u32::from(found))),
-            found => out.push(found),
+        if is_hidden(found) {
+            out.push_str(&format!("\\u{{{:x}}}", u32::from(found)));
+        } else {
+            out.push(found);
         }
     }
-    out.replace("##[", "#\u{2060}#[")
+    out.replace("##[", "# #[")
 }
 
 /// Workflow commands for GitHub: at most nine annotations, and how many more there are.
@@ -125,6 +123,12 @@ pub fn github(report: &Report) -> Annotations {
         lines.push_str(&format!("::notice title=waybill::and {more} more: see the job summary\n"));
     }
     Annotations { lines, count: findings.len() }
+}
+
+/// What a workflow's log gets: the annotations, then a line of what came out.
+#[must_use]
+pub fn github_log(report: &Report) -> String {
+    format!("{}waybill: {}: {}\n", github(report).lines, report.verdict.name(), plain(&report.summary))
 }
 
 fn data(text: &str) -> String {
@@ -172,7 +176,8 @@ pub fn markdown(report: &Report) -> String {
     out
 }
 
-/// Text in a cell of a table: no markup, no link, no mention.
+/// Text in a cell of a table: no markup, no link, no mention. GitHub links addresses and names in
+/// plain text, too, also where they are written as entities: a comment takes those apart.
 fn cell(text: &str) -> String {
     let mut out = String::new();
     for found in text.chars() {
@@ -180,7 +185,8 @@ fn cell(text: &str) -> String {
             '<' => out.push_str("&lt;"),
             '>' => out.push_str("&gt;"),
             '&' => out.push_str("&amp;"),
-            '|' | '\\' | '`' | '*' | '_' | '[' | ']' | '(' | ')' | '#' | '~' | '!' | '@' | ':' => {
+            '@' => out.push_str("&#64;<!-- -->"),
+            '|' | '\\' | '`' | '*' | '_' | '[' | ']' | '(' | ')' | '#' | '~' | '!' | ':' | '.' | '$' => {
                 out.push_str(&format!("&#{};", u32::from(found)));
             }
             found => out.push(found),
@@ -194,10 +200,15 @@ fn cell(text: &str) -> String {
 pub fn junit(report: &Report) -> String {
     let mut suites = String::new();
     let (mut tests, mut failures) = (0, 0);
-    let mut reports = vec![report];
     let mut listed = 0;
-    while let Some(report) = reports.pop() {
-        reports.extend(report.parts.iter().rev());
+    // Where there are too many, what failed is listed.
+    let mut reports = vec![report];
+    reports.extend(report.parts.iter());
+    reports.sort_by_key(|report| report.checks.iter().all(|check| check.status != Status::Fail));
+    for report in reports {
+        if listed > MAX_LISTED {
+            break;
+        }
         let failed = report.checks.iter().filter(|check| check.status == Status::Fail).count();
         let skipped = report.checks.iter().filter(|check| is_skipped(check)).count();
         tests += report.checks.len();
@@ -225,9 +236,6 @@ pub fn junit(report: &Report) -> String {
             suites.push_str(&body);
         }
         suites.push_str("  </testsuite>\n");
-        if listed > MAX_LISTED {
-            break;
-        }
     }
     format!(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"waybill\" tests=\"{tests}\" failures=\"{failures}\" errors=\"0\">\n{suites}</testsuites>\n"
@@ -385,8 +393,8 @@ mod tests {
             "::error file=.sdd/runtime/ledger/r/000000.jsonl,line=2,title=ledger.chain%3A r::x"
         ));
         assert!(!said.contains("##[") && !said.contains("%0A::w") && !said.contains('\u{202e}'));
-        let summary = markdown(&report("<img src=x> [a](b) | `c` @d https://e", 1));
-        for raw in ["<img", "[a](", "@d", "https://"] {
+        let summary = markdown(&report("<img src=x> [a](b) | `c` @d https://e www.f.g", 1));
+        for raw in ["<img", "[a](", "@d", "https://", "www."] {
             assert!(!summary.contains(raw), "{raw} in {summary}");
         }
         let xml = junit(&report("a\"b<c>&\u{0}", 1));

@@ -47,6 +47,11 @@ impl Head {
         let index = self.entries.checked_sub(1).and_then(|index| usize::try_from(index).ok());
         index.and_then(|index| stamps.get(index)).is_some_and(|stamp| stamp.entry_hash == self.hash)
     }
+
+    /// Whether it is an entry of a chain, behind another head.
+    pub(super) fn passes(&self, other: &Head, stamps: &[Stamp]) -> bool {
+        self.entries > other.entries && self.is_in(stamps)
+    }
 }
 
 /// The heads of a repository's ledgers, by run.

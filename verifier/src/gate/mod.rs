@@ -13,24 +13,27 @@
 //!
 //! Does not prove that the refs that were read are all that a remote has.
 
+mod assurances;
+mod compared;
 mod format;
 mod heads;
 mod policy;
 
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-pub use format::{Annotations, codequality, github, junit, markdown, plain, sarif};
+pub use format::{Annotations, codequality, github, github_log, junit, markdown, plain, sarif};
 pub use heads::{Head, Heads};
 pub use policy::{Lack, Policy};
 
 use crate::anchor::{self, Completeness, Found, ObjectId, Target};
 use crate::compare::Stamp;
-use crate::evidence::{Options, Session};
+use crate::evidence::{Options, Session, is_evidence};
 use crate::id::RunId;
-use crate::report::{Check, Report, Status, Verdict, counted};
+use crate::json::{Object, Value};
+use crate::report::{Check, Report, Requirement, Status, Verdict, counted};
 
 /// Where the policy lies in a repository.
 pub const POLICY: &str = ".waybill/policy.toml";
@@ -70,10 +73,24 @@ pub struct Gate {
     session: Session,
     policy: Policy,
     base: Heads,
-    now: Option<Heads>,
+    now: Named,
     checks: Vec<Check>,
+    /// The runs whose anchors were taken.
+    anchored: BTreeSet<String>,
     anchors: BTreeMap<String, Chain>,
     aside: BTreeMap<String, Vec<Chain>>,
+}
+
+/// The heads of what asks to be merged.
+#[derive(Debug)]
+enum Named {
+    /// There is no such file.
+    Nothing,
+    /// There is one that can't be read, which was said.
+    Unreadable,
+    Heads(Heads),
+    /// They are about to be written again, from these.
+    Updated(Heads),
 }
 
 impl Gate {
@@ -82,15 +99,19 @@ impl Gate {
     pub fn new(files: &Files<'_>) -> Gate {
         let mut checks = Vec::new();
         let policy = read_policy(files, &mut checks);
-        let mut heads = |bytes: Option<&[u8]>, id, whose: &str| match bytes.map(Heads::read)? {
-            Ok(heads) => Some(heads),
-            Err(why) => {
+        let mut heads = |bytes: Option<&[u8]>, id, whose: &str| match bytes.map(Heads::read) {
+            None => Named::Nothing,
+            Some(Ok(heads)) => Named::Heads(heads),
+            Some(Err(why)) => {
                 let check = Check::new(id, Status::Fail, format!("{whose} {HEADS} can't be read: {why}"));
                 checks.push(check.at(HEADS, None));
-                None
+                Named::Unreadable
             }
         };
-        let base = heads(files.base_heads, "gate.base", "the base's").unwrap_or_default();
+        let base = match heads(files.base_heads, "gate.base", "the base's") {
+            Named::Heads(heads) => heads,
+            _ => Heads::default(),
+        };
         let now = heads(files.new_heads, "gate.heads", "the");
         let options = Options {
             folder: true,
@@ -100,18 +121,40 @@ impl Gate {
             ..Options::default()
         };
         let session = Session::new("repository", options);
-        Gate { session, policy, base, now, checks, anchors: BTreeMap::new(), aside: BTreeMap::new() }
+        Gate {
+            session,
+            policy,
+            base,
+            now,
+            checks,
+            anchored: BTreeSet::new(),
+            anchors: BTreeMap::new(),
+            aside: BTreeMap::new(),
+        }
     }
 
-    /// The session that takes the files below `.sdd/`.
+    /// The session that takes the files below `.sdd/`: those that [`Gate::takes`] names.
     pub fn session(&mut self) -> &mut Session {
         &mut self.session
     }
 
-    /// Looks at what is there only, not at what the base names: to write new heads.
+    /// Insists on assurances besides the policy's.
+    pub fn require(&mut self, more: impl IntoIterator<Item = Requirement>) {
+        for requirement in more {
+            if !self.policy.require.contains(&requirement) {
+                self.policy.require.push(requirement);
+            }
+        }
+    }
+
+    /// Looks at what is there only, not at what the base names: to write new heads. Those of runs
+    /// that have no ledger here are kept.
     pub fn only_what_is_there(&mut self) {
         self.base = Heads::default();
-        self.now = None;
+        self.now = match core::mem::replace(&mut self.now, Named::Nothing) {
+            Named::Heads(heads) => Named::Updated(heads),
+            _ => Named::Updated(Heads::default()),
+        };
         self.checks.retain(|check| check.id != "gate.base" && check.id != "gate.heads");
     }
 
@@ -119,6 +162,22 @@ impl Gate {
     #[must_use]
     pub fn wants(&self, run: &RunId) -> bool {
         self.policy.wants(run.as_str())
+    }
+
+    /// Whether a file of the project, by its path in it, is to be given to the session: evidence,
+    /// and no ledger of a run that the policy does not want.
+    #[must_use]
+    pub fn takes(&self, path: &str) -> bool {
+        let run = path.strip_prefix(".sdd/runtime/ledger/").and_then(|rest| rest.split('/').next());
+        is_evidence(path) && run.is_none_or(|run| self.policy.wants(run))
+    }
+
+    /// Says that a run has an anchor, and that its ref names no commit that could be read.
+    pub fn unreadable(&mut self, run: &RunId) {
+        if self.wants(run) {
+            let sentence = format!("the anchor of run {run} can't be read: its ref names no commit");
+            self.checks.push(Check::new("gate.runs", Status::Fail, sentence));
+        }
     }
 
     /// Takes the anchor of a run.
@@ -137,6 +196,7 @@ impl Gate {
         }
         let (report, chain) = read((name, run, commit), completeness, source)?;
         self.session.anchor(run, "its anchor", report, chain.stamps.clone());
+        self.anchored.insert(run.to_string());
         self.anchors.insert(run.to_string(), chain);
         Ok(())
     }
@@ -168,19 +228,24 @@ impl Gate {
         self.against_base(&chains, &mut checks);
         self.against_own(&chains, &mut checks);
         self.named_runs(&chains, &mut checks);
-        let nothing = chains.is_empty() && self.session.is_empty();
-        if nothing && checks.iter().all(|check| check.status != Status::Fail) {
-            let sentence = "there is no ledger in this repository, and none is expected";
+        if chains.is_empty() && checks.iter().all(|check| check.status != Status::Fail) {
+            let sentence = "there is no ledger here: fetch refs/bernstein/work-ledger/*, or let the policy \
+                            say that none is needed (missing)";
             checks.push(Check::new("gate.runs", lack(self.policy.missing), sentence));
         }
-        let now = chains
-            .iter()
-            .filter(|(_, chain)| chain.holds)
-            .filter_map(|(run, chain)| Some((run.clone(), Head::of(&chain.stamps)?)))
-            .collect();
-        let requirements = self.policy.require.clone();
+        let heads = self.heads(&chains, &mut checks);
+        let facts = facts(&chains);
+        let (requirements, anchored) = (core::mem::take(&mut self.policy.require), self.anchored);
         let mut report = self.session.finish().report;
         report.subject = ("gate", String::from("repository"));
+        let signers = assurances::signers(&report);
+        let files = report.facts.get("files").cloned().unwrap_or(Value::Null);
+        report.facts = facts;
+        report.facts.insert("files".into(), files);
+        report.facts.insert("signers".into(), Value::from(signers));
+        for requirement in requirements {
+            checks.push(assurances::check(requirement, (&checks, &report), &chains, &anchored));
+        }
         let first = checks.iter().find(|check| check.status == Status::Fail).cloned();
         if first.is_some() && Verdict::Failed.badness() > report.verdict.badness() {
             report.verdict = Verdict::Failed;
@@ -194,13 +259,39 @@ impl Gate {
         } else if report.verdict == Verdict::Absent {
             // What is missing was judged by the policy.
             report.verdict = Verdict::Empty;
+        } else if report.verdict == Verdict::Incomplete {
+            let of = counted(report.parts.len(), "subject");
+            report.summary = format!("{of}, none failed, and not all could be checked");
         } else if report.verdict.exit_code() == 0 {
             report.summary = format!("{} held, none rewritten", counted(report.parts.len(), "subject"));
         }
         checks.append(&mut report.checks);
         report.checks = checks;
-        report.require(requirements);
-        (report, Heads(now))
+        report.does_not_establish = [
+            "that the refs here are all that a remote has, or the latest",
+            "who wrote the ledgers, or when: the chains have no key, and no hash covers `ts`",
+            "that what the entries say happened",
+        ]
+        .map(String::from)
+        .into();
+        (report, heads)
+    }
+
+    /// The heads that the ledgers have now, and those of runs that have none here.
+    fn heads(&self, chains: &BTreeMap<String, Chain>, checks: &mut Vec<Check>) -> Heads {
+        let now = chains.iter().filter(|(_, chain)| chain.holds);
+        let mut heads: BTreeMap<_, _> =
+            now.filter_map(|(run, chain)| Some((run.clone(), Head::of(&chain.stamps)?))).collect();
+        if let Named::Updated(old) = &self.now {
+            for (run, head) in old.0.iter().filter(|(run, _)| !chains.contains_key(*run)) {
+                heads.insert(run.clone(), *head);
+                if self.policy.wants(run) {
+                    let sentence = format!("run {run} has no ledger here: its head stays as it was named");
+                    checks.push(Check::new("gate.heads", Status::Warn, sentence).at(HEADS, None));
+                }
+            }
+        }
+        Heads(heads)
     }
 
     /// The chain of each run: its anchor's, or else its ledger's.
@@ -213,130 +304,6 @@ impl Gate {
             }
         }
         chains
-    }
-
-    /// Every head that the base names is still an entry.
-    fn against_base(&self, chains: &BTreeMap<String, Chain>, checks: &mut Vec<Check>) {
-        const ID: &str = "gate.base";
-        for (run, head) in self.base.0.iter().filter(|(run, _)| self.policy.wants(run)) {
-            let check = match chains.get(run) {
-                None => {
-                    let sentence = format!(
-                        "run {run} has {} on the base, and no ledger here: fetch its ref, or it was taken away",
-                        counted(head.entries, "entry")
-                    );
-                    Check::new(ID, lack(self.policy.missing), sentence)
-                }
-                Some(chain) if !chain.holds => {
-                    let sentence =
-                        format!("run {run}: {} does not hold, so nothing was compared", chain.name);
-                    Check::new(ID, Status::NotChecked, sentence)
-                }
-                Some(chain) if head.is_in(&chain.stamps) => {
-                    let more = chain.entries().saturating_sub(head.entries);
-                    let sentence = match more {
-                        0 => format!("run {run} is as the base has it: {}", counted(head.entries, "entry")),
-                        _ => format!(
-                            "run {run} went on from the base's {}, by {more}",
-                            counted(head.entries, "entry")
-                        ),
-                    };
-                    Check::new(ID, Status::Pass, sentence)
-                }
-                Some(_) => self.rewritten(run, head),
-            };
-            checks.push(check.at(HEADS, None));
-        }
-    }
-
-    fn rewritten(&self, run: &str, head: &Head) -> Check {
-        const ID: &str = "gate.base";
-        let kept = self
-            .aside
-            .get(run)
-            .and_then(|chains| chains.iter().find(|chain| chain.holds && head.is_in(&chain.stamps)));
-        match kept {
-            Some(chain) => {
-                let sentence = format!(
-                    "run {run} was settled: the base's entry {} is not in it any more, and kept in {}",
-                    head.entries.saturating_sub(1),
-                    chain.name
-                );
-                Check::new(ID, lack(self.policy.settled), sentence)
-            }
-            None => {
-                let sentence = format!(
-                    "run {run} was rewritten: the base's head {} (entry {}) is no entry of it any more",
-                    head.hash,
-                    head.entries.saturating_sub(1)
-                );
-                let mut check = Check::new(ID, Status::Fail, sentence);
-                check.fault = Some("history_rewritten");
-                check
-            }
-        }
-    }
-
-    /// The heads that ask to be merged are those of the ledgers.
-    fn against_own(&self, chains: &BTreeMap<String, Chain>, checks: &mut Vec<Check>) {
-        const ID: &str = "gate.heads";
-        let Some(now) = &self.now else {
-            if !self.base.0.is_empty() {
-                let sentence = format!("the base has a {HEADS}, and this takes it away");
-                checks.push(Check::new(ID, Status::Fail, sentence));
-            }
-            return;
-        };
-        for (run, head) in now.0.iter().filter(|(run, _)| self.policy.wants(run)) {
-            let check = match chains.get(run) {
-                None if self.base.0.contains_key(run) => continue,
-                None => Check::new(
-                    ID,
-                    lack(self.policy.missing),
-                    format!("run {run} is named, and has no ledger here"),
-                ),
-                Some(chain) if !chain.holds => continue,
-                Some(chain) if !head.is_in(&chain.stamps) => {
-                    let sentence = format!(
-                        "run {run} is named with head {} at {}, which its ledger does not have: 'waybill check --update'",
-                        head.hash,
-                        counted(head.entries, "entry")
-                    );
-                    Check::new(ID, Status::Fail, sentence)
-                }
-                Some(_) if self.base.0.get(run).is_some_and(|base| base.entries > head.entries) => {
-                    let sentence = format!("run {run} is named with fewer entries than the base names");
-                    Check::new(ID, Status::Fail, sentence)
-                }
-                Some(chain) if chain.entries() > head.entries => {
-                    let more = chain.entries().saturating_sub(head.entries);
-                    let sentence = format!(
-                        "run {run} has {more} more than is named: 'waybill check --update' takes them in"
-                    );
-                    Check::new(ID, Status::Warn, sentence)
-                }
-                Some(_) => Check::new(ID, Status::Pass, format!("run {run} is named as it is")),
-            };
-            checks.push(check.at(HEADS, None));
-        }
-        for run in self.base.0.keys().filter(|run| !now.0.contains_key(*run) && self.policy.wants(run)) {
-            let check = Check::new(ID, Status::Fail, format!("the base names run {run}, and this does not"));
-            checks.push(check.at(HEADS, None));
-        }
-        for run in chains.keys().filter(|run| !now.0.contains_key(*run)) {
-            let sentence = format!("run {run} is not named: 'waybill check --update' takes it in");
-            checks.push(Check::new(ID, Status::Warn, sentence).at(HEADS, None));
-        }
-    }
-
-    /// The runs that the policy names are there.
-    fn named_runs(&self, chains: &BTreeMap<String, Chain>, checks: &mut Vec<Check>) {
-        for run in self.policy.named_runs() {
-            if !chains.contains_key(run) && !self.base.0.contains_key(run) {
-                let sentence = format!("the policy names run {run}, and there is no ledger of it");
-                checks.push(Check::new("gate.runs", lack(self.policy.missing), sentence).at(POLICY, None));
-            }
-        }
     }
 }
 
@@ -385,6 +352,19 @@ fn read_policy(files: &Files<'_>, checks: &mut Vec<Check>) -> Policy {
         checks.push(Check::new(ID, status, sentence).at(POLICY, None));
     }
     policy
+}
+
+/// What a program that reads the report asks for first: how many runs and entries there are, and
+/// the head, where there is one run.
+fn facts(chains: &BTreeMap<String, Chain>) -> Object {
+    let entries: u64 = chains.values().map(|chain| chain.entries()).sum();
+    let only = (chains.len() == 1).then(|| chains.values().next()).flatten();
+    let head = only.filter(|chain| chain.holds).and_then(|chain| chain.stamps.last());
+    Object::of([
+        ("runs", Value::from(u64::try_from(chains.len()).unwrap_or(u64::MAX))),
+        ("entries", Value::from(entries)),
+        ("head_hash", Value::from(head.map(|stamp| stamp.entry_hash.to_hex()))),
+    ])
 }
 
 const fn lack(what: Lack) -> Status {

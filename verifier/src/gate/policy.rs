@@ -77,15 +77,15 @@ impl Policy {
         let mut policy = Policy::default();
         for (name, value) in &table {
             match name.as_str() {
-                "runs" => policy.runs = texts(name, value)?,
+                "runs" => policy.runs = some(name, texts(name, value)?)?,
                 "require" => {
                     policy.require =
                         texts(name, value)?.iter().map(|text| requirement(text)).collect::<Result<_, _>>()?;
                 }
                 "signers" => {
-                    let pins =
-                        texts(name, value)?.iter().map(|text| pin(text)).collect::<Result<Vec<_>, _>>()?;
-                    policy.trust = if pins.is_empty() { Trust::Unpinned } else { Trust::Pinned(pins) };
+                    let signers = some(name, texts(name, value)?)?;
+                    let pins = signers.iter().map(|text| pin(text)).collect::<Result<_, _>>()?;
+                    policy.trust = Trust::Pinned(pins);
                 }
                 "missing" => policy.missing = lack(name, value)?,
                 "settled" => policy.settled = lack(name, value)?,
@@ -111,6 +111,11 @@ fn texts(name: &str, value: &Value) -> Result<Vec<String>, String> {
     let wrong = || format!("{name} is no list of texts");
     let items = value.as_array().ok_or_else(wrong)?;
     items.iter().map(|item| item.as_str().map(String::from).ok_or_else(wrong)).collect()
+}
+
+/// A list that names nothing would let everything through.
+fn some(name: &str, texts: Vec<String>) -> Result<Vec<String>, String> {
+    if texts.is_empty() { Err(format!("{name} names nothing: leave it out")) } else { Ok(texts) }
 }
 
 fn lack(name: &str, value: &Value) -> Result<Lack, String> {
@@ -200,6 +205,8 @@ mod tests {
             "run = [\"*\"]",
             "signers = [\"ann\"]",
             "runs = [1]",
+            "runs = []",
+            "signers = []",
             "missing = \"fail\"\nmissing = \"pass\"",
             "= 1",
         ] {

@@ -1,39 +1,47 @@
 //! `waybill check`: the gate for CI.
 
+mod base;
+mod pre_receive;
+mod text;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use waybill_verifier::anchor::Completeness;
 use waybill_verifier::gate::{self, Files, Gate, HEADS, Heads, POLICY};
-use waybill_verifier::report::{Check, Report, Status, Verdict};
+use waybill_verifier::report::{Report, counted};
 
 use super::Global;
 use super::exit::{Exit, Failure};
 use super::out;
-use super::verify::feed_project;
+use super::verify::{Assurance, feed_gate};
 use crate::durable;
 use crate::git::{Store, anchor_ref};
 use crate::master::KeyFile;
 use crate::project::Project;
-
-/// A policy or heads file of a base is not longer.
-const MAX_FILE: usize = 16 << 20;
+use base::Base;
 
 const HELP: &str = "\
 Policy (.waybill/policy.toml) and heads (.waybill/heads.json) are read from the base, so that what
-asks to be merged can't loosen its own gate. Without --base the base is, in this order: what
-GITHUB_BASE_REF names at origin, CI_MERGE_REQUEST_DIFF_BASE_SHA, HEAD. Each entry that the base's
-heads name must still be one. Ledgers are the anchors (refs/bernstein/work-ledger/*), which a CI
-checkout does not fetch by itself:
-  git fetch origin 'refs/bernstein/work-ledger/*:refs/bernstein/work-ledger/*'
+asks to be merged can't loosen its own gate. Each entry that the base's heads name must still be one.
+Without --base the base is the first of these that is set:
+  GITHUB_BASE_REF                        that branch at origin
+  GITHUB_EVENT_PATH                      a merge group's base; the commit before a push
+  CI_MERGE_REQUEST_TARGET_BRANCH_SHA     GitLab's merged results
+  CI_MERGE_REQUEST_DIFF_BASE_SHA         GitLab's merge requests
+  HEAD
+Ledgers are the anchors (refs/bernstein/work-ledger/*), which a checkout does not fetch by itself:
+  git fetch origin '+refs/bernstein/work-ledger/*:refs/bernstein/work-ledger/*'
+
+As a pre-receive hook, --pre-receive refuses a push that rewrites or deletes a ledger's anchor.
 
 Examples:
   waybill check                                 before a push
   waybill check --update                        then commit .waybill/heads.json
   waybill check --base origin/main --format github --format sarif=waybill.sarif
 
-Exit codes: 0 holds, 2 failed, 3 diverged; 64 wrong arguments, 74 I/O";
+Exit codes: 0 holds, 1 no repository or base, 2 failed, 3 diverged; 64 wrong arguments, 74 I/O";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
@@ -47,12 +55,21 @@ pub(super) struct Args {
     /// Read the base's heads from this file instead
     #[arg(long, value_name = "FILE")]
     heads: Option<PathBuf>,
+    /// Fail unless the repository has these assurances, too
+    #[arg(long, value_delimiter = ',', value_enum)]
+    require: Vec<Assurance>,
     /// Write .waybill/heads.json, if all holds
     #[arg(long)]
     update: bool,
-    /// How to say it: text, json, github, gitlab, junit, sarif or markdown; =FILE to write a file
+    /// How to say it: text, json, github, gitlab, junit, sarif or markdown; =FILE writes a file
     #[arg(long, value_name = "FORMAT[=FILE]", value_parser = output)]
     format: Vec<Output>,
+    /// Judge a push instead: reads `old new ref` lines, as git gives them to a pre-receive hook
+    #[arg(long, conflicts_with_all = ["base", "policy", "heads", "require", "update", "format"])]
+    pre_receive: bool,
+    /// Let a push settle a divergence, if the lineage that it replaces is kept aside in the repository
+    #[arg(long, requires = "pre_receive")]
+    allow_settled: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -88,127 +105,71 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<Exit, Failure> {
         let message = String::from("this folder is in no git repository, and a gate is a repository's");
         return Err(Failure { exit: Exit::Absent, message });
     };
+    if args.pre_receive {
+        return pre_receive::run(global, store, args.allow_settled);
+    }
+    let outputs = outputs(global, args)?;
+    if args.update && store.is_bare() {
+        return Err(Failure::usage("a bare repository has no files: run --update in a clone"));
+    }
     let base = Base::read(&store, args)?;
-    let root = store.work_folder().to_owned();
-    let new = |path| if store.is_bare() { Ok(None) } else { read_file(&root.join(path)) };
-    let (new_policy, new_heads) = (new(POLICY)?, new(HEADS)?);
+    let (new_policy, new_heads) = (now(&store, POLICY)?, now(&store, HEADS)?);
     let files = Files {
         policy: base.policy.as_deref(),
         base_heads: base.heads.as_deref(),
         new_policy: new_policy.as_deref(),
-        // What is to be written is not held against what is there.
-        new_heads: new_heads.as_deref().filter(|_| !args.update),
+        new_heads: new_heads.as_deref(),
     };
-    let (mut report, heads) = gather(&project, &store, &files, args.update)?;
+    let mut gate = Gate::new(&files);
+    gate.require(args.require.iter().map(|assurance| assurance.requirement()));
     if args.update {
-        update(&root, &mut report, &heads)?;
+        gate.only_what_is_there();
     }
-    put(global, args, &report)?;
+    let (mut report, heads) = gather(gate, &project, &store)?;
+    if args.update {
+        update(store.work_folder(), &mut report, &heads)?;
+    }
+    put(global, &outputs, &report)?;
     Ok(Exit::Verdict(report.verdict))
 }
 
-/// What the base says.
-struct Base {
-    policy: Option<Vec<u8>>,
-    heads: Option<Vec<u8>>,
-}
-
-impl Base {
-    fn read(store: &Store, args: &Args) -> Result<Base, Failure> {
-        let given = |file: &Option<PathBuf>| match file {
-            Some(path) => match read_file(path)? {
-                Some(bytes) => Ok(Some(bytes)),
-                None => {
-                    Err(Failure { exit: Exit::Absent, message: format!("{} is not there", path.display()) })
-                }
-            },
-            None => Ok(None),
-        };
-        let (policy, heads) = (given(&args.policy)?, given(&args.heads)?);
-        let commit = match (&args.base, base_of_environment()) {
-            (Some(name), _) | (None, Some(name)) => match store.commit(&name.clone())? {
-                Some(commit) => Some(commit),
-                None => {
-                    let shown = out::escape(name);
-                    let message =
-                        format!("the base {shown} is not here: fetch it, or name another with --base");
-                    return Err(Failure { exit: Exit::Absent, message });
-                }
-            },
-            (None, None) => store.commit("HEAD").ok().flatten(),
-        };
-        let at_base = |path| match &commit {
-            Some(commit) => store.file_at(commit, path, MAX_FILE),
-            None => Ok(None),
-        };
-        Ok(Base {
-            policy: policy.map_or_else(|| at_base(POLICY), |bytes| Ok(Some(bytes)))?,
-            heads: heads.map_or_else(|| at_base(HEADS), |bytes| Ok(Some(bytes)))?,
-        })
+/// A file of what asks to be merged: in the working folder, or in a bare repository at HEAD.
+fn now(store: &Store, path: &str) -> Result<Option<Vec<u8>>, Failure> {
+    if !store.is_bare() {
+        durable::refuse_links(store.work_folder(), &store.work_folder().join(path))?;
+        return base::read_file(&store.work_folder().join(path));
+    }
+    match store.commit("HEAD")? {
+        Some(commit) => Ok(store.file_at(&commit, path, base::MAX_FILE)?),
+        None => Ok(None),
     }
 }
 
-/// What CI says that the base is.
-fn base_of_environment() -> Option<&'static String> {
-    static BASE: std::sync::OnceLock<Option<String>> = std::sync::OnceLock::new();
-    let set = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
-    BASE.get_or_init(|| {
-        set("GITHUB_BASE_REF")
-            .map(|branch| format!("origin/{branch}"))
-            .or_else(|| set("CI_MERGE_REQUEST_DIFF_BASE_SHA"))
-    })
-    .as_ref()
-}
-
-fn read_file(path: &Path) -> Result<Option<Vec<u8>>, Failure> {
-    use std::io::Read;
-    let Some(file) = durable::open_if_there(path)? else { return Ok(None) };
-    let limit = u64::try_from(MAX_FILE).unwrap_or(u64::MAX);
-    let mut bytes = Vec::new();
-    file.take(limit + 1)
-        .read_to_end(&mut bytes)
-        .map_err(|source| durable::Error::new("can't read", path, source))?;
-    Ok(Some(bytes))
-}
-
-fn gather(
-    project: &Project,
-    store: &Store,
-    files: &Files<'_>,
-    update: bool,
-) -> Result<(Report, Heads), Failure> {
-    let mut gate = Gate::new(files);
-    if update {
-        gate.only_what_is_there();
-    }
+fn gather(mut gate: Gate, project: &Project, store: &Store) -> Result<(Report, Heads), Failure> {
     let shallow = store.shallow()?;
     let completeness = || shallow.as_ref().map_or(Completeness::Whole, Completeness::Shallow);
-    let mut unread = Vec::new();
     for (run, commit) in store.anchors()? {
         match commit {
             Ok(commit) => {
                 let name = anchor_ref(&run);
                 gate.anchor((&name, &run, commit), completeness(), |id, limit| store.object(id, limit))?;
             }
-            Err(error) => unread.push(format!("the anchor of run {run} can't be read: {error}")),
+            Err(error) => {
+                out::say(&error.to_string());
+                gate.unreadable(&run);
+            }
         }
     }
     for (name, run, commit) in store.asides()? {
         gate.aside((&name, &run, commit), completeness(), |id, limit| store.object(id, limit))?;
     }
-    if let Ok(Some(key)) = KeyFile::of_environment().read() {
-        gate.session().key(key);
+    match KeyFile::of_environment().read() {
+        Ok(Some(key)) => gate.session().key(key),
+        Ok(None) => {}
+        Err(error) => out::say(&format!("the HMAC key is not used: {error}")),
     }
-    feed_project(gate.session(), project.root())?;
-    let (mut report, heads) = gate.finish();
-    for sentence in unread {
-        report.add((
-            Check::new("gate.runs", Status::Fail, sentence),
-            Some(Verdict::Failed),
-            waybill_verifier::report::Voucher::None,
-        ));
-    }
-    Ok((report, heads))
+    feed_gate(&mut gate, project.root())?;
+    Ok(gate.finish())
 }
 
 fn update(root: &Path, report: &mut Report, heads: &Heads) -> Result<(), Failure> {
@@ -217,34 +178,43 @@ fn update(root: &Path, report: &mut Report, heads: &Heads) -> Result<(), Failure
         return Ok(());
     }
     let path = root.join(HEADS);
-    let failed = |source| Failure::from(durable::Error::new("can't make", &path, source));
-    fs::create_dir_all(root.join(".waybill")).map_err(failed)?;
     durable::refuse_links(root, &path)?;
+    if let Some(folder) = path.parent() {
+        let failed = |source| durable::Error::new("can't make the folder", folder, source);
+        fs::create_dir_all(folder).map_err(failed)?;
+    }
     let bytes = heads.to_json();
-    if read_file(&path)?.as_deref() != Some(&bytes) {
+    if base::read_file(&path)?.as_deref() != Some(&bytes) {
         durable::replace(&path, |file| std::io::Write::write_all(file, &bytes))?;
     }
-    let runs = waybill_verifier::report::counted(heads.0.len(), "run");
+    let runs = counted(heads.0.len(), "run");
     report.summary = format!("{HEADS} names {runs}; {}", report.summary);
     Ok(())
 }
 
-fn put(global: &Global, args: &Args, report: &Report) -> Result<(), Failure> {
-    let of_global = match global.form() {
+/// What is to be said, and where: what goes to standard output comes last.
+fn outputs(global: &Global, args: &Args) -> Result<Vec<Output>, Failure> {
+    let default = match global.form() {
         out::Form::Json => Some(Form::Json),
         out::Form::Text => Some(Form::Text),
         out::Form::Quiet => None,
     };
-    let default = of_global.map(|form| Output { form, file: None });
-    let outputs = if args.format.is_empty() { default.into_iter().collect() } else { args.format.clone() };
+    let (mut outputs, shown): (Vec<_>, Vec<_>) =
+        args.format.iter().cloned().partition(|output| output.file.is_some());
+    match shown.as_slice() {
+        [] => outputs.extend(default.map(|form| Output { form, file: None })),
+        [one] if global.form() != out::Form::Json || one.form == Form::Json => outputs.extend(shown),
+        _ => return Err(Failure::usage("one form can go to standard output: give the others a file, =FILE")),
+    }
+    Ok(outputs)
+}
+
+fn put(global: &Global, outputs: &[Output], report: &Report) -> Result<(), Failure> {
     for Output { form, file } in outputs {
         let bytes = match form {
-            Form::Text => out::report(report).into_bytes(),
+            Form::Text => text::of(report).into_bytes(),
             Form::Json => report.to_json(),
-            Form::Github => {
-                let line = format!("waybill: {}: {}\n", report.verdict.name(), gate::plain(&report.summary));
-                (gate::github(report).lines + &line).into_bytes()
-            }
+            Form::Github => gate::github_log(report).into_bytes(),
             Form::Gitlab => gate::codequality(report),
             Form::Junit => gate::junit(report).into_bytes(),
             Form::Sarif => gate::sarif(report, env!("CARGO_PKG_VERSION")),
@@ -253,7 +223,7 @@ fn put(global: &Global, args: &Args, report: &Report) -> Result<(), Failure> {
         match file {
             None => super::put(&bytes)?,
             Some(path) => {
-                fs::write(&path, bytes).map_err(|source| durable::Error::new("can't write", &path, source))?
+                fs::write(path, bytes).map_err(|source| durable::Error::new("can't write", path, source))?
             }
         }
     }

@@ -64,6 +64,22 @@ const ENTRIES: &[Entry] = entries! {
         "Every file that was given is told by its content; what is not known is named and not looked at.",
         not: "That nothing is missing: see what the report lists as missing.",
         "Take away what is no evidence; give large files one by one.";
+    "gate.policy":
+        "The base's .waybill/policy.toml was read, and its rules were applied: never those of what asks to be merged.",
+        not: "That the policy asks for much. A warning that the policy is changed says what comes next, for all later merges.",
+        "If it can't be read, mend it on the base: until then nothing passes. If it is changed, read the change as you would one of the CI itself.";
+    "gate.base":
+        "Every entry that the base's .waybill/heads.json names is still that entry of its ledger, so history was only appended to.",
+        not: "That the refs here are the latest that a remote has. Where the base names no heads, nothing was compared.",
+        "If the ledger is missing, fetch refs/bernstein/work-ledger/*. If it was rewritten, see 'waybill explain history_rewritten'. To retire a run, first take it out of the policy's runs on the base.";
+    "gate.heads":
+        "The .waybill/heads.json that asks to be merged names entries that the ledgers have, and no fewer than the base names.",
+        not: "That it names all of them: a ledger may have gone on since, which is only a warning.",
+        "'waybill check --update' writes it as it should be; commit that.";
+    "gate.runs":
+        "The ledgers that the policy asks for are here, and their refs could be read.",
+        not: "That no other run exists: a run that neither the policy nor the base's heads name is not missed.",
+        "Fetch the side refs: git fetch origin '+refs/bernstein/work-ledger/*:refs/bernstein/work-ledger/*'. If the repository needs no ledger, say missing = \"pass\" in the policy.";
     "step_journal.chain":
         "Every step's hash covers its prompt, model, tool call and result, and each step names the one before it.",
         not: "That nothing was cut off at the end, or when steps were taken.",
@@ -311,7 +327,10 @@ const ENTRIES: &[Entry] = entries! {
     "chunk_size": "A chunk has more or fewer rows than its place asks for.", not: "", "See 'waybill explain anchor.chunks'.";
     "meta_mismatch": "LEDGER.json says something else than the chunks hold, or there are no entries.", not: "", "See 'waybill explain anchor.meta'.";
     "commit_mismatch": "A commit is not what the writer of anchors makes.", not: "", "See 'waybill explain anchor.commit'.";
-    "history_rewritten": "An anchor does not go on from the one before it.", not: "Which of the two is right.", "Compare with another clone at the named entry.";
+    "history_rewritten":
+        "A ledger is no continuation of what it was: an anchor does not go on from the one before it, or an entry that the base names is not in the ledger any more.",
+        not: "Which of the two is right: both may hold by themselves.",
+        "Compare with another clone at the named entry. If somebody settled a divergence, 'waybill ledger diff --keep' keeps the other lineage in refs/waybill/aside, which has to be pushed, too.";
     "object_missing": "A git object that must be there is not.", not: "", "Fetch from another clone; 'git fsck' says what else is missing.";
     "object_mismatch": "A git object's bytes do not have the id that names it: it is damaged, replaced, or a forged collision.", not: "", "Fetch from another clone into a new one.";
     "object_limit": "A git object is larger than anything that belongs there.", not: "", "Somebody made it by hand: take nothing from there.";

@@ -3,7 +3,7 @@
 use std::io::{self, IsTerminal, Write};
 
 use anstyle::{AnsiColor, Style};
-use waybill_verifier::report::{Report, Status, Verdict};
+use waybill_verifier::report::{Report, Status, Verdict, is_hidden};
 
 /// How results are shown.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -36,10 +36,7 @@ pub(crate) fn say(message: &str) {
 pub(crate) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {
-        let hides = matches!(character,
-            '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
-            | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}');
-        if character.is_control() || hides {
+        if is_hidden(character) {
             escaped.push_str(&format!("\\u{{{:x}}}", u32::from(character)));
         } else {
             escaped.push(character);
@@ -68,14 +65,17 @@ pub(crate) fn cut(text: &str, width: usize) -> String {
     }
 }
 
-/// A report as text: the verdict, a line a check, what is not established.
-pub(crate) fn report(report: &Report) -> String {
-    let mut text = String::new();
+/// A report's verdict, subject and summary: two lines.
+pub(crate) fn headline(report: &Report) -> String {
     let style = verdict_style(report.verdict);
     let (kind, name) = &report.subject;
     let verdict = report.verdict.name().to_uppercase();
-    text.push_str(&format!("{style}{verdict}{style:#}  {kind} {}\n", escape(name)));
-    text.push_str(&format!("{}\n", escape(&report.summary)));
+    format!("{style}{verdict}{style:#}  {kind} {}\n{}\n", escape(name), escape(&report.summary))
+}
+
+/// A report as text: the verdict, a line a check, what is not established.
+pub(crate) fn report(report: &Report) -> String {
+    let mut text = headline(report);
     if !report.checks.is_empty() {
         text.push('\n');
     }
@@ -99,7 +99,7 @@ pub(crate) fn report(report: &Report) -> String {
     text
 }
 
-fn verdict_style(verdict: Verdict) -> Style {
+pub(crate) fn verdict_style(verdict: Verdict) -> Style {
     let colour = match verdict {
         Verdict::Verified => AnsiColor::Green,
         Verdict::Consistent | Verdict::Empty => AnsiColor::Cyan,
@@ -109,7 +109,7 @@ fn verdict_style(verdict: Verdict) -> Style {
     Style::new().bold().fg_color(Some(colour.into()))
 }
 
-fn status_style(status: Status) -> Style {
+pub(crate) fn status_style(status: Status) -> Style {
     let colour = match status {
         Status::Pass => AnsiColor::Green,
         Status::Fail => AnsiColor::Red,

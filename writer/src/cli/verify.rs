@@ -3,7 +3,7 @@
 mod evidence;
 mod others;
 
-pub(super) use evidence::feed_project;
+pub(super) use evidence::feed_gate;
 
 use std::fs::File;
 use std::io::Read;
@@ -115,14 +115,20 @@ impl ExpectArgs {
     }
 }
 
+impl Assurance {
+    pub(super) const fn requirement(self) -> Requirement {
+        match self {
+            Assurance::Pinned => Requirement::Pinned,
+            Assurance::Anchored => Requirement::Anchored,
+            Assurance::Hmac => Requirement::Hmac,
+            Assurance::Complete => Requirement::Complete,
+        }
+    }
+}
+
 /// Insists on assurances.
 pub(super) fn require(report: &mut Report, assurances: &[Assurance]) {
-    report.require(assurances.iter().map(|assurance| match assurance {
-        Assurance::Pinned => Requirement::Pinned,
-        Assurance::Anchored => Requirement::Anchored,
-        Assurance::Hmac => Requirement::Hmac,
-        Assurance::Complete => Requirement::Complete,
-    }));
+    report.require(assurances.iter().map(|assurance| assurance.requirement()));
 }
 
 /// One thing to check: where it is, and what reports call it.

@@ -6,7 +6,7 @@ use waybill_verifier::id::RunId;
 use super::{Error, Store, from_gix, one_line};
 
 /// Where lineages that were set aside are, without run and head.
-const ASIDE: &str = "refs/waybill/aside/";
+pub(crate) const ASIDE: &str = "refs/waybill/aside/";
 
 impl Store {
     /// The commit that a name stands for: a ref in any of git's short forms, or a commit's id.
@@ -18,7 +18,14 @@ impl Store {
     pub fn commit(&self, name: &str) -> Result<Option<ObjectId>, Error> {
         let failed = |reason| Error::Failed { action: "can't read", what: name.to_owned(), reason };
         if let Some(id) = ObjectId::from_hex(name.as_bytes()) {
-            return Ok(self.has(&id).then_some(id));
+            return match self.repository.try_find_object(super::to_gix(&id)) {
+                Ok(None) => Ok(None),
+                Ok(Some(object)) => {
+                    let commit = object.peel_to_kind(gix::object::Kind::Commit);
+                    commit.map(|commit| Some(from_gix(&commit.id))).map_err(|error| failed(one_line(&error)))
+                }
+                Err(error) => Err(failed(one_line(&error))),
+            };
         }
         match self.repository.try_find_reference(name) {
             Ok(None) => Ok(None),

@@ -14,13 +14,14 @@ use std::fmt;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use gix::objs::Write as _;
+use gix::objs::{Find, FindHeader, Write as _};
 use gix::refs::Target;
 use gix::refs::transaction::{Change, LogChange, PreviousValue, RefEdit};
 use waybill_verifier::anchor::{Found, ObjectId, ObjectKind, REF_PREFIX};
 use waybill_verifier::id::RunId;
 
 use crate::durable;
+pub(crate) use files::ASIDE;
 
 /// Why a repository could not do what was asked.
 #[derive(Debug)]
@@ -111,6 +112,8 @@ pub type Listed = (RunId, Result<ObjectId, Error>);
 /// A repository.
 pub struct Store {
     repository: gix::Repository,
+    /// Objects of a push that is not taken yet.
+    incoming: Option<gix::odb::Handle>,
     /// Loose objects that were written and are not synced yet.
     unsynced: RefCell<Vec<PathBuf>>,
 }
@@ -169,7 +172,7 @@ impl Store {
                 return Err(unusable(format!("its {key} is {found}; anchors need {expected}")));
             }
         }
-        Ok(Store { repository, unsynced: RefCell::default() })
+        Ok(Store { repository, incoming: None, unsynced: RefCell::default() })
     }
 
     /// The folder with the repository's objects and refs.
@@ -255,28 +258,28 @@ impl Store {
         Ok(anchors)
     }
 
+    /// The same repository, with the objects in another folder as well: where git holds those of
+    /// a push (`GIT_OBJECT_DIRECTORY`) until a hook has let it through.
+    ///
+    /// # Errors
+    ///
+    /// If the folder can't be read.
+    pub fn with_incoming(mut self, folder: &Path) -> Result<Store, Error> {
+        let handle = gix::odb::at(folder, gix::hash::Kind::Sha1)
+            .map_err(|source| durable::Error::new("can't read", folder, source))?;
+        self.incoming = Some(handle);
+        Ok(self)
+    }
+
     /// An object of at most `limit` bytes, as the verifier asks for it.
     ///
     /// # Errors
     ///
     /// If the store can't be read.
     pub fn object(&self, id: &ObjectId, limit: usize) -> Result<Found, Error> {
-        let gix_id = to_gix(id);
-        let failed = |reason| Error::Failed { action: "can't read object", what: id.to_hex(), reason };
-        let header = match self.repository.try_find_header(gix_id) {
-            Ok(Some(header)) => header,
-            Ok(None) => return Ok(Found::Missing),
-            Err(error) => return Err(failed(one_line(&error))),
-        };
-        if header.size() > u64::try_from(limit).unwrap_or(u64::MAX) {
-            return Ok(Found::TooLarge);
-        }
-        match self.repository.try_find_object(gix_id) {
-            Ok(Some(mut object)) => {
-                Ok(Found::Object(kind_from_gix(object.kind), std::mem::take(&mut object.data)))
-            }
-            Ok(None) => Ok(Found::Missing),
-            Err(error) => Err(failed(one_line(&error))),
+        match (read(&self.repository.objects, id, limit)?, &self.incoming) {
+            (Found::Missing, Some(incoming)) => read(incoming, id, limit),
+            (found, _) => Ok(found),
         }
     }
 
@@ -419,6 +422,27 @@ impl Store {
         })?;
         Ok(commits.map(|commits| commits.iter().map(|id| from_gix(id)).collect()))
     }
+}
+
+/// An object of at most `limit` bytes of a database.
+fn read(objects: &(impl Find + FindHeader), id: &ObjectId, limit: usize) -> Result<Found, Error> {
+    let gix_id = to_gix(id);
+    let failed = |reason| Error::Failed { action: "can't read object", what: id.to_hex(), reason };
+    let header = match objects.try_header(&gix_id) {
+        Ok(Some(header)) => header,
+        Ok(None) => return Ok(Found::Missing),
+        Err(error) => return Err(failed(one_line(&error))),
+    };
+    if header.size > u64::try_from(limit).unwrap_or(u64::MAX) {
+        return Ok(Found::TooLarge);
+    }
+    let mut bytes = Vec::new();
+    let kind = match objects.try_find(&gix_id, &mut bytes) {
+        Ok(Some(object)) => object.kind,
+        Ok(None) => return Ok(Found::Missing),
+        Err(error) => return Err(failed(one_line(&error))),
+    };
+    Ok(Found::Object(kind_from_gix(kind), bytes))
 }
 
 /// The ref that a run's anchors are under.

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use waybill_verifier::chain::LastLine;
 use waybill_verifier::evidence::{MAX_FILES, Options, Session, is_evidence, manifest};
+use waybill_verifier::gate::Gate;
 use waybill_verifier::report::Report;
 
 use super::super::exit::Failure;
@@ -63,14 +64,15 @@ pub(super) fn check(subjects: &[Subject], args: &Args) -> Result<Report, Failure
     Ok(session.finish().report)
 }
 
-/// Gives a session the evidence of a project: what is below its `.sdd`.
-pub(in super::super) fn feed_project(session: &mut Session, root: &Path) -> Result<(), Failure> {
+/// Gives a gate the evidence of a project that it takes: what is below its `.sdd`.
+pub(in super::super) fn feed_gate(gate: &mut Gate, root: &Path) -> Result<(), Failure> {
     let mut given = Given::default();
     let folder = root.join(".sdd");
     if is_folder(&folder) {
         given.walk(&folder, ".sdd/", 0)?;
     }
-    given.feed(session)
+    given.files.retain(|(_, name)| gate.takes(name));
+    given.feed(gate.session())
 }
 
 fn push(session: &mut Session, mut file: &File, piece: &mut [u8]) -> std::io::Result<()> {
