@@ -7,6 +7,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 
 WAYBILL := $(or $(CARGO_TARGET_DIR),target)/release/waybill
+DEBUG := $(or $(CARGO_TARGET_DIR),target)/debug/waybill
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -15,7 +16,7 @@ demo: ## Record a small run, kill it in a write, recover it, find one changed by
 	@cargo build --quiet --release --locked --package waybill-writer --bin waybill
 	@cargo run --quiet --release --locked --package waybill-writer --example demo
 
-test: setup test-rust test-no-std test-msrv test-wasm test-interop test-demo ## Run every test
+test: setup test-rust test-no-std test-msrv test-wasm test-page test-interop test-demo ## Run every test
 
 test-quick: ## Run the tests that need seconds: no crashes, no other toolchain, no Node or Python
 	cargo test --quiet --locked --workspace -- --skip crash:: --skip faults::
@@ -35,9 +36,18 @@ test-msrv: ## Check that the oldest Rust that we promise compiles all of it
 test-wasm: release wasm ## Hold the reports from WebAssembly against the command's
 	@if command -v node >/dev/null; then \
 		set -x; WAYBILL_BIN=$(WAYBILL) node tests/wasm/parity.mjs; \
-		WAYBILL_BIN=$(WAYBILL) node tests/wasm/parity.mjs receipts; \
+		WAYBILL_BIN=$(WAYBILL) node tests/wasm/parity.mjs vectors; \
 	else \
 		echo '!! WASM PARITY DID NOT RUN: there is no node here'; [ -z "$${CI:-}" ]; \
+	fi
+
+test-page: ## Drive the page in a browser, and hold its reports against the command's
+	@if command -v node >/dev/null && tools/setup.sh chromium; then \
+		$(MAKE) --no-print-directory page; set -x; \
+		cargo build --quiet --locked --package waybill-writer --bin waybill --features page; \
+		WAYBILL_BIN=$(DEBUG) WAYBILL_PAGE_BIN=$(DEBUG) node --test tests/page/*.test.mjs; \
+	else \
+		echo '!! THE PAGE TESTS DID NOT RUN: there is no chromium or no node here'; [ -z "$${CI:-}" ]; \
 	fi
 
 test-interop: ## Let the reference implementation check us, and the other way round
@@ -63,5 +73,8 @@ wasm: ## Build the verifier for JavaScript into target/wasm/pkg
 	@tools/setup.sh targets wasm
 	tools/wasm.sh
 
-.PHONY: help demo test test-quick test-rust test-no-std test-msrv test-wasm test-interop test-demo \
-	bench lint setup release wasm
+page: wasm ## Build the page: one file that opens from disk, and a folder to serve
+	tools/page.sh
+
+.PHONY: help demo test test-quick test-rust test-no-std test-msrv test-wasm test-page test-interop test-demo \
+	bench lint setup release wasm page

@@ -250,6 +250,17 @@ fn every_check_of_a_report_is_explained() {
 }
 
 #[test]
+fn the_page_is_printed_where_it_is_built_in_only() {
+    let said = Project::new().run(["page"]);
+    if cfg!(feature = "page") {
+        assert!(said.code == Some(0) && said.out.starts_with("<!doctype html>"));
+    } else {
+        assert_eq!((said.code, said.out.as_str()), (Some(1), ""));
+        assert!(said.err.contains("'make page'") && said.err.lines().count() == 1, "{said:?}");
+    }
+}
+
+#[test]
 fn completions_are_printed_for_each_shell() {
     let project = Project::new();
     for shell in ["bash", "zsh", "fish", "elvish"] {

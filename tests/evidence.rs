@@ -10,6 +10,7 @@ use tempfile::TempDir;
 use waybill_verifier::evidence::manifest::{Manifest, Seal, Subject};
 use waybill_verifier::evidence::tar;
 use waybill_verifier::hash::Digest;
+use waybill_verifier::table::Table;
 
 use crate::help::{Home, RUN, Report, Said, copy, is_explained, report, vectors};
 
@@ -216,6 +217,7 @@ fn a_ledger_that_left_its_anchor_is_diverged_in_the_archive() {
     home.ok(["ledger", "append", RUN, "--kind", "task.failed", "--task", "t1", "--accept-loss"]);
     let said = verify(&home, &export(&home, RUN), &[]);
     assert_eq!((said.verdict(), &said.0["exit_code"]), ("diverged", &3.into()));
+    assert_eq!(said.0["facts"]["missing"].as_array().unwrap().len(), 1, "a pinned signer");
     let fork = check(part(&said, "ledger"), "ledger.anchored");
     assert!(fork["sentence"].as_str().unwrap().starts_with("diverged at entry 2595"), "{fork}");
 }
@@ -251,9 +253,13 @@ fn the_audit_log_is_taken_from_the_first_day_that_speaks_of_the_run() {
     assert_eq!(check(log, "audit.hmac")["status"], "pass", "{log}");
 }
 
+fn length(bytes: &[u8]) -> u64 {
+    u64::try_from(bytes.len()).unwrap()
+}
+
 /// An archive of some files, with a manifest of them.
 fn packed(files: &[(&str, &[u8])], spoil: impl FnOnce(&mut Manifest)) -> Vec<u8> {
-    let seal = |bytes: &[u8]| Seal { bytes: bytes.len() as u64, sha256: Digest::of(bytes) };
+    let seal = |bytes: &[u8]| Seal { bytes: length(bytes), sha256: Digest::of(bytes) };
     let mut manifest = Manifest {
         subject: Subject::Run(String::from("r")),
         audit_starts_after: None,
@@ -263,7 +269,7 @@ fn packed(files: &[(&str, &[u8])], spoil: impl FnOnce(&mut Manifest)) -> Vec<u8>
     let manifest = manifest.to_json();
     let mut archive = Vec::new();
     for (path, bytes) in files.iter().copied().chain([("MANIFEST.json", manifest.as_slice())]) {
-        archive.extend_from_slice(&tar::header(path, bytes.len() as u64).unwrap());
+        archive.extend_from_slice(&tar::header(path, length(bytes)).unwrap());
         archive.extend_from_slice(bytes);
         archive.resize(archive.len().next_multiple_of(512), 0);
     }
@@ -286,16 +292,14 @@ fn an_archive_that_is_not_what_its_manifest_says_fails() {
     assert_eq!(said(&|_| {})["status"], "pass");
     let other = Seal { bytes: 1, sha256: Digest::ZERO };
     let gone = said(&|manifest| {
-        let _ = manifest.files.insert(String::from("gone"), other);
+        let _ = manifest.files.insert("gone", other);
     });
     assert!(gone["sentence"].as_str().unwrap().contains("gone is named and not there"), "{gone}");
     let size = said(&|manifest| manifest.files.get_mut(path).unwrap().bytes += 1);
     assert!(size["sentence"].as_str().unwrap().contains("another size"), "{size}");
     let hash = said(&|manifest| manifest.files.get_mut(path).unwrap().sha256 = Digest::ZERO);
     assert!(hash["sentence"].as_str().unwrap().contains("another SHA-256"), "{hash}");
-    let extra = said(&|manifest| {
-        let _ = manifest.files.remove(path);
-    });
+    let extra = said(&|manifest| manifest.files = Table::new());
     assert!(extra["sentence"].as_str().unwrap().contains("is there and not named"), "{extra}");
 }
 
@@ -320,7 +324,7 @@ fn hostile_archives_are_refused_in_one_sentence() {
         .status();
     assert!(link.unwrap().success());
     refused(&fs::read(home.path().join("l.tar")).unwrap(), "a symbolic link");
-    let mut nested = tar::header("inner.tar", whole.len() as u64).unwrap().to_vec();
+    let mut nested = tar::header("inner.tar", length(&whole)).unwrap().to_vec();
     nested.extend_from_slice(&whole);
     nested.resize(nested.len().next_multiple_of(512) + 1024, 0);
     refused(&nested, "an archive in an archive");
@@ -337,7 +341,7 @@ fn files_that_lie_loose_are_checked_together() {
     let loose = home.home.path().join("loose");
     fs::create_dir(&loose).unwrap();
     for path in [
-        &format!(".sdd/escalation/receipts/{id}.json") as &str,
+        format!(".sdd/escalation/receipts/{id}.json").as_str(),
         ".sdd/lineage/escalations/spine.jsonl",
         ".sdd/lineage/escalations/spine.head",
         ".sdd/runs/run-7/journal.jsonl",
@@ -356,6 +360,13 @@ fn files_that_lie_loose_are_checked_together() {
     let said = verify(&home, &loose, &[]);
     assert_eq!(check(part(&said, "receipt"), "receipt.window")["status"], "not_checked");
     assert_eq!(said.verdict(), "incomplete");
+    // A spine's head is taken along once, whoever names it.
+    let named = |files: &[&str]| {
+        let paths: Vec<_> = files.iter().map(|file| loose.join(file)).collect();
+        let paths = paths.iter().map(|path| path.to_str().unwrap());
+        report(&home.run(["verify", "--json"].into_iter().chain(paths))).0["facts"]["files"].as_u64()
+    };
+    assert_eq!(named(&["spine.jsonl", "spine.head", &format!("{id}.json")]), Some(3));
     // A private key among it is named, and not looked at.
     fs::write(loose.join("key.pem"), "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n")
         .unwrap();

@@ -289,3 +289,201 @@ pub fn is_explained(report: &Report, known: &mut std::collections::BTreeSet<Stri
         }
     }
 }
+
+/// A machine of its own: a project, a home, a data folder, a runtime folder. What still runs of it
+/// at the end is killed: what has the folder's name in its environment, and nothing else.
+pub struct Machine(TempDir);
+
+impl Machine {
+    pub fn new() -> Machine {
+        use std::os::unix::fs::PermissionsExt;
+        let machine = Machine(TempDir::new().unwrap());
+        for name in ["p", "home", "rt"] {
+            std::fs::create_dir(machine.0.path().join(name)).unwrap();
+        }
+        let runtime = machine.0.path().join("rt");
+        std::fs::set_permissions(runtime, std::fs::Permissions::from_mode(0o700)).unwrap();
+        machine
+    }
+
+    pub fn root(&self) -> &Path {
+        self.0.path()
+    }
+
+    pub fn project(&self) -> PathBuf {
+        self.0.path().join("p")
+    }
+
+    pub fn data(&self) -> PathBuf {
+        self.0.path().join("d")
+    }
+
+    /// A file of a run's record.
+    pub fn file(&self, run: &str, name: &str) -> PathBuf {
+        self.data().join("runs").join(run).join(name)
+    }
+
+    pub fn command(&self) -> Command {
+        let mut command = waybill(&self.project());
+        command
+            .env("HOME", self.0.path().join("home"))
+            .env("XDG_RUNTIME_DIR", self.0.path().join("rt"))
+            .env("WAYBILL_DATA_DIR", self.data())
+            .env("W", env!("CARGO_BIN_EXE_waybill"));
+        command
+    }
+
+    pub fn run<S: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = S>) -> Said {
+        self.command().args(arguments).output().unwrap().into()
+    }
+
+    #[track_caller]
+    pub fn ok<S: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = S>) -> Said {
+        let said = self.run(arguments);
+        assert_eq!(said.code, Some(0), "{said:?}");
+        said
+    }
+
+    /// Supervises a shell script in the foreground.
+    pub fn script(&self, run: &str, options: &[&str], script: &str) -> Said {
+        let arguments = [&["run", "--id", run], options, &["--", "sh", "-c", script]].concat();
+        self.run(arguments)
+    }
+
+    /// Supervises a shell script in the background.
+    #[track_caller]
+    pub fn detach(&self, run: &str, options: &[&str], script: &str) {
+        let arguments = [&["run", "--detach", "--id", run], options, &["--", "sh", "-c", script]].concat();
+        self.ok(arguments);
+    }
+
+    /// A supervisor in the foreground, as a process that can be signalled.
+    pub fn foreground(&self, run: &str, options: &[&str], script: &str) -> Child {
+        let arguments = [&["run", "--id", run], options, &["--", "sh", "-c", script]].concat();
+        let mut command = self.command();
+        command.args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let child = command.spawn().unwrap();
+        self.until(|| self.point(run));
+        child
+    }
+
+    pub fn record(&self, run: &str) -> Value {
+        serde_json::from_slice(&std::fs::read(self.file(run, "record.json")).unwrap()).unwrap()
+    }
+
+    pub fn status(&self, run: &str) -> String {
+        self.record(run)["status"].as_str().unwrap().to_owned()
+    }
+
+    /// How a run is shown in the list.
+    pub fn shown(&self, run: &str) -> String {
+        let list: Value = serde_json::from_str(&self.ok(["jobs", "list", "--all", "--json"]).out).unwrap();
+        let runs = list["runs"].as_array().unwrap();
+        let found = runs.iter().find(|found| found["run_id"] == run).unwrap_or_else(|| panic!("{list}"));
+        found["shown"].as_str().unwrap().to_owned()
+    }
+
+    pub fn pid(&self, run: &str, of: &str) -> i32 {
+        i32::try_from(self.record(run)[of]["pid"].as_i64().unwrap()).unwrap()
+    }
+
+    /// Whether a run has a resume point.
+    pub fn point(&self, run: &str) -> bool {
+        self.file(run, "resume-point.json").exists()
+    }
+
+    pub fn attempts(&self, run: &str) -> u64 {
+        let attempts = std::fs::read(self.file(run, "attempts.json")).unwrap();
+        serde_json::from_slice::<Value>(&attempts).unwrap()["attempts"].as_u64().unwrap()
+    }
+
+    /// A run's events: their types.
+    pub fn events(&self, run: &str) -> Vec<Value> {
+        let path = self.project().join(".sdd/runs").join(run).join("journal.jsonl");
+        let text = std::fs::read_to_string(path).unwrap_or_default();
+        text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+    }
+
+    pub fn count(&self, run: &str, event: &str) -> usize {
+        self.events(run).iter().filter(|found| found["event"] == event).count()
+    }
+
+    /// A run's entries as `kind task`.
+    pub fn entries(&self, run: &str) -> Vec<String> {
+        let path = self.project().join(".sdd/runtime/ledger").join(run).join("000000.jsonl");
+        let text = std::fs::read_to_string(path).unwrap_or_default();
+        let rows = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        rows.map(|row| {
+            format!("{} {}", row["kind"].as_str().unwrap(), row["task_id"].as_str().unwrap())
+                .trim_end()
+                .to_owned()
+        })
+        .collect()
+    }
+
+    /// A sweep's decision on each run.
+    #[track_caller]
+    pub fn sweep(&self, options: &[&str]) -> std::collections::BTreeMap<String, (String, String)> {
+        let said = self.run([&["boot", "resume-all", "--json"], options].concat());
+        let document: Value =
+            serde_json::from_str(&said.out).unwrap_or_else(|error| panic!("{error}: {said:?}"));
+        let text = |line: &Value, name: &str| line[name].as_str().unwrap().to_owned();
+        let lines = document["decisions"].as_array().unwrap().iter();
+        lines.map(|line| (text(line, "run_id"), (text(line, "decision"), text(line, "reason")))).collect()
+    }
+
+    #[track_caller]
+    pub fn decided(&self, run: &str, decision: &str) {
+        let decisions = self.sweep(&[]);
+        assert_eq!(decisions[run].0, decision, "{decisions:?}");
+    }
+
+    /// Waits for something, for a while.
+    #[track_caller]
+    pub fn until(&self, mut met: impl FnMut() -> bool) {
+        let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
+        while !met() {
+            assert!(std::time::Instant::now() < deadline, "it did not come");
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+    }
+
+    /// Waits until a run's supervisor is gone.
+    #[track_caller]
+    pub fn ended(&self, run: &str) {
+        self.until(|| self.record(run)["supervisor"].is_null());
+        // The record is written before the process ends, and only then its lock is free.
+        self.until(|| self.sweep(&["--dry-run"])[run].0 != "still running");
+    }
+
+    /// The processes of this machine that are alive, as numbers.
+    pub fn processes(&self) -> Vec<i32> {
+        let name = self.root().as_os_str().as_encoded_bytes();
+        let belongs = |pid: i32| {
+            let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+            environment.windows(name.len()).any(|window| window == name)
+        };
+        let pids = std::fs::read_dir("/proc").unwrap().flatten();
+        let pids = pids.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+        pids.filter(|pid| belongs(*pid)).collect()
+    }
+}
+
+impl Drop for Machine {
+    fn drop(&mut self) {
+        for pid in self.processes() {
+            kill(pid, nix::sys::signal::Signal::SIGKILL);
+        }
+    }
+}
+
+/// Sends a signal.
+pub fn kill(pid: i32, signal: nix::sys::signal::Signal) -> bool {
+    nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid), signal).is_ok()
+}
+
+/// Whether a process runs, or is stopped.
+pub fn alive(pid: i32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit(')').next().is_some_and(|rest| !rest.is_empty() && !rest.trim_start().starts_with('Z'))
+}

@@ -3,6 +3,7 @@
 
 mod anchors;
 mod audit;
+mod boot;
 mod cli;
 mod crash;
 mod escalation;
@@ -12,9 +13,14 @@ mod flips;
 mod gate;
 mod help;
 mod keys;
+mod load;
 mod mutation;
+mod questions;
 mod receipts;
+mod runs;
 mod secrets;
 mod snapshots;
+mod stalls;
 mod status;
+mod top;
 mod vectors;

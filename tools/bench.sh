@@ -22,6 +22,12 @@ if command -v node >/dev/null; then
     tools/setup.sh targets wasm
     tools/wasm.sh bench
     node tests/wasm/bench.mjs
+    if tools/setup.sh chromium; then
+        tools/page.sh
+        node tests/page/bench.mjs
+    else
+        say 'no Chromium: the page is left out'
+    fi
 else
     say 'no Node: WebAssembly is left out'
 fi

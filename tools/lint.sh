@@ -25,7 +25,7 @@ if command -v shellcheck >/dev/null; then
     shellcheck --external-sources --exclude=SC1091 "${scripts[@]}"
 fi
 if command -v node >/dev/null; then
-    for module in tests/wasm/*.mjs; do node --check "$module"; done
+    for module in tests/wasm/*.mjs tests/page/*.mjs tools/*.mjs www/*.js; do node --check "$module"; done
 fi
 python3 - tests/interop <<'PYTHON'
 import ast, pathlib, sys

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what building and testing need and this machine lacks, and says what.
 #
-#   tools/setup.sh [targets] [msrv] [wasm] [deny] [strace]     (all of them if none is named)
+#   tools/setup.sh [targets] [msrv] [wasm] [deny] [strace] [chromium]     (all if none is named)
 #
 # Needs rustup, a C compiler and the package registry. Does nothing if all is there.
 
@@ -40,7 +40,7 @@ debian() {
     { apt-get update -q && apt-get install -y -q "$package"; } >/dev/null
 }
 
-[ $# -gt 0 ] || set -- targets msrv wasm deny strace
+[ $# -gt 0 ] || set -- targets msrv wasm deny strace chromium
 for what; do
     case $what in
     targets)
@@ -61,11 +61,19 @@ for what; do
     strace)
         debian strace "kills a process at each of its system calls"
         ;;
+    chromium)
+        # The one that CHROMIUM names is taken as it is.
+        [ -x "${CHROMIUM:-}" ] || debian chromium "the page's tests drive it"
+        if ! [ tests/page/node_modules/.package-lock.json -nt tests/page/package-lock.json ]; then
+            say "installing playwright-core and axe into tests/page/node_modules (drive the browser)"
+            npm ci --prefix tests/page --silent --no-audit --no-fund
+        fi
+        ;;
     deny)
         tool cargo-deny cargo-deny "$CARGO_DENY" "checks licences and sources of dependencies" --locked
         ;;
     *)
-        echo "setup.sh: $what is none of targets, msrv, wasm, deny, strace" >&2
+        echo "setup.sh: $what is none of targets, msrv, wasm, deny, strace, chromium" >&2
         exit 64
         ;;
     esac

@@ -22,6 +22,7 @@ from typing import Any
 sys.dont_write_bytecode = True  # leave nothing in the repository
 
 from harness import Reference, Suite, Waybill, same  # noqa: E402
+from runs import stalled  # noqa: E402
 
 RUN = "run-7"
 KEY = "56457cd05a289763297d55fc5681282e551ea32c49e6b0b0dbfa3891b008c147"
@@ -49,6 +50,10 @@ def run(suite: Suite, waybill: Waybill, reference: Reference, seed: str, count: 
     key_file.parent.mkdir(parents=True, exist_ok=True)
     key_file.write_text(KEY)
     key_file.chmod(0o600)
+    suite.case(
+        "receipt of a supervised run",
+        lambda folder: stalled(Project(folder, waybill, reference, suite), RUN, KEY),
+    )
     for number in range(count):
         for name, play in (("ours", ours), ("theirs", theirs), ("audit", audit)):
             rng = random.Random(f"{name} {seed} {number}")

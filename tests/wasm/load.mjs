@@ -33,18 +33,25 @@ export class Chain {
 
 /** A ledger of about `bytes` bytes whose rows are about 500 bytes, as a buffer. */
 export function ledger(bytes) {
+  const taken = [];
+  let length = 0;
+  for (const row of rows()) {
+    taken.push(row);
+    length += row.length;
+    if (length >= bytes) return Buffer.from(taken.join(''), 'latin1');
+  }
+}
+
+/** Such a ledger's rows, without an end. */
+export function* rows() {
   const chain = new Chain();
-  const rows = [chain.row('{"goal":"measure","run_id":"bench"}')];
-  let length = rows[0].length;
+  yield chain.row('{"goal":"measure","run_id":"bench"}');
   const note = 'a worker wrote some lines about what it did, and why, and what is left to do; '.repeat(2);
-  for (let seq = 1; length < bytes; seq += 1) {
-    const row = chain.row(
+  for (let seq = 1; ; seq += 1) {
+    yield chain.row(
       `{"attempt":${seq % 7},"cost":{"tokens":${seq * 13},"usd":0.${(seq % 89) + 11}5},"files":["src/a_${seq % 100}.rs","src/b.rs"],"note":"${note}"}`,
       seq % 3 ? 'task.completed' : 'task.started',
       `task-${seq % 500}`,
     );
-    rows.push(row);
-    length += row.length;
   }
-  return Buffer.from(rows.join(''), 'latin1');
 }

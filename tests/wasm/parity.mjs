@@ -3,22 +3,18 @@
 // Needs what tools/wasm.sh builds and the release build of waybill (or the one that WAYBILL_BIN
 // names). The big cases are made here, in a temporary folder.
 
-import { spawnSync } from 'node:child_process';
-import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
-import { Chain, ledger, load, root } from './load.mjs';
+import { plan } from '../../www/given.js';
+import { cases, command, firstDifference, masterKey, subjects } from './cases.mjs';
+import { Chain, ledger, load } from './load.mjs';
 
 const LINE_LIMIT = 64 << 20;
 const FILE = '000000.jsonl';
 
-const waybill = resolve(process.env.WAYBILL_BIN ?? join(root, 'target/release/waybill'));
-if (!existsSync(waybill)) {
-  console.error(`${waybill} is not there: cargo build --release, or name it in WAYBILL_BIN`);
-  process.exit(1);
-}
-const { Verifier, ReceiptVerifier } = await load('pkg', 'waybill_wasm');
+const { Verifier, isEvidence } = await load('pkg', 'waybill_wasm');
 const scratch = mkdtempSync(join(tmpdir(), 'waybill-parity-'));
 const random = generator(0x5eed);
 let passed = 0;
@@ -26,10 +22,10 @@ let failed = 0;
 
 try {
   // Apart from each other: the big cases want a memory that nothing has cut up yet.
-  if (process.argv[2] === 'receipts') {
-    receipts();
+  if (process.argv[2] === 'vectors') {
+    for (const one of cases(scratch)) check(one.name, () => same(one));
+    state();
   } else {
-    vectors();
     big();
     misuse();
   }
@@ -39,66 +35,22 @@ try {
 console.log(`${passed} passed, ${failed} failed`);
 process.exitCode = failed === 0 ? 0 : 1;
 
-function receipts() {
-  const key = readFileSync(join(root, 'tests/vectors/hmac.key'));
-  const keyFile = join(scratch, 'hmac.key');
-  writeFileSync(keyFile, key, { mode: 0o600 });
-  for (const name of readdirSync(join(root, 'tests/vectors/receipt')).sort()) {
-    const folder = join(scratch, `receipt-${name}`);
-    cpSync(join(root, 'tests/vectors/receipt', name), folder, { recursive: true });
-    const expected = JSON.parse(readFileSync(join(folder, 'expected.json'), 'utf8'));
-    const files = filesBelow(folder).filter((path) => path.startsWith('.sdd/'));
-    const receipt = files.find((path) => path.startsWith('.sdd/escalation/receipts/'));
-    for (const withKey of [true, false]) {
-      check(`receipt/${name}, ${withKey ? 'with' : 'without'} the key`, () => {
-        const verifier = new ReceiptVerifier(receipt, false, undefined);
-        for (const path of files) {
-          if (!path.includes('identity-key')) verifier.push(path, readFileSync(join(folder, path)));
-        }
-        if (withKey) verifier.key(key);
-        const ours = text(verifier.finish());
-        const env = { PATH: process.env.PATH, HOME: scratch };
-        if (withKey) env.BERNSTEIN_AUDIT_KEY_PATH = keyFile;
-        const command = spawnSync(waybill, ['verify', receipt, '--json'], { cwd: folder, env, encoding: 'utf8' });
-        if (command.error) throw command.error;
-        if (ours !== command.stdout) throw new Error(`reports differ:\n${firstDifference(command.stdout, ours)}${command.stderr}`);
-        if (withKey) equal(JSON.parse(ours).exit_code, expected.strict.exit, 'exit code');
-      });
-    }
-  }
-}
-
-function filesBelow(folder, below = '') {
-  return readdirSync(join(folder, below), { withFileTypes: true }).flatMap((entry) => {
-    const path = below ? `${below}/${entry.name}` : entry.name;
-    return entry.isDirectory() ? filesBelow(folder, path) : [path];
-  });
-}
-
-function vectors() {
-  for (const kind of ['ledger', 'step-journal']) {
-    const folder = join(root, 'tests/vectors', kind);
-    for (const name of readdirSync(folder).sort()) {
-      const path = join(folder, name, FILE);
-      const bytes = readFileSync(path);
-      const expected = JSON.parse(readFileSync(join(folder, name, 'expected.json'), 'utf8'));
-      check(`${kind}/${name}`, () => {
-        const whole = same(kind, path, bytes, {});
-        equal(JSON.parse(whole).exit_code, expected.strict.exit, 'exit code');
-        inPieces(kind, bytes, whole);
-      });
-      const head = expected.strict.with_expected_head?.head;
-      if (head) check(`${kind}/${name}, expected head`, () => same(kind, path, bytes, { expected_head: head }));
-      if (expected.state) {
-        check(`${kind}/${name}, state`, () => {
-          const verifier = new Verifier(kind, FILE, JSON.stringify({ replay: true }));
-          verifier.push(bytes);
-          verifier.finish();
-          const state = JSON.parse(text(verifier.state()));
-          equal(state, { ...expected.state, run_id: state.run_id }, 'state');
-        });
-      }
-    }
+/** What a page shows of a ledger is what its entries come to. */
+function state() {
+  for (const { name, given, inPieces } of cases(scratch).filter((one) => one.inPieces)) {
+    const expected = JSON.parse(readFileSync(join(given[0], '../expected.json'), 'utf8'));
+    if (!expected.state) continue;
+    check(`${name}, state`, () => {
+      const verifier = new Verifier(FILE, '{"shown":true}');
+      verifier.open(FILE);
+      verifier.push(readFileSync(given[0]));
+      verifier.close();
+      verifier.finish();
+      const [{ board }] = JSON.parse(text(verifier.view())).ledgers;
+      const found = Object.fromEntries(board.flatMap(({ state: of, tasks }) => tasks.map(({ task_id: task }) => [task, of])));
+      const tasks = Object.fromEntries(Object.entries(expected.state.tasks).map(([task, one]) => [task, one.state]));
+      equal(Object.entries(found).sort(), Object.entries(tasks).sort(), 'tasks');
+    });
   }
 }
 
@@ -130,21 +82,24 @@ function big() {
       const bytes = Buffer.from(make(), 'latin1');
       const path = join(scratch, FILE);
       writeFileSync(path, bytes);
-      same('ledger', path, bytes, {});
-      if (bytes.length < 20e6 || bytes[0] !== 0x7b) finish(new Verifier('step-journal', FILE), bytes, 1 << 20);
+      same({ given: [path], options: {} });
     });
   }
 }
 
 function misuse() {
   const refusals = {
-    'an unknown kind': () => new Verifier('journal', FILE),
-    'options that are no JSON': () => new Verifier('ledger', FILE, '{'),
-    'an unknown option': () => new Verifier('ledger', FILE, '{"heads":[]}'),
-    'a head that is none': () => new Verifier('ledger', FILE, '{"expected_head":"00"}'),
+    'options that are no JSON': () => new Verifier(FILE, '{'),
+    'an unknown option': () => new Verifier(FILE, '{"heads":[]}'),
+    'a head that is none': () => new Verifier(FILE, '{"expected_head":"00"}'),
+    'a signer who is none': () => new Verifier(FILE, '{"signers":["somebody"]}'),
+    'a private key as a signer': () => new Verifier(FILE, JSON.stringify({ signers: ['-----BEGIN PRIVATE KEY-----\n-----END PRIVATE KEY-----\n'] })),
+    'a key that is too short': () => new Verifier(FILE).key(new Uint8Array(4)),
+    'a file behind the end': () => finished().open(FILE),
     'a push behind the end': () => finished().push(new Uint8Array(1)),
     'a second end': () => finished().finish(),
-    'a state nobody asked for': () => finished().state(),
+    'a view nobody asked for': () => finished().view(),
+    'a view before the end': () => new Verifier(FILE, '{"shown":true}').view(),
   };
   for (const [name, refused] of Object.entries(refusals)) {
     check(`${name} is refused`, () => {
@@ -159,42 +114,43 @@ function misuse() {
   }
 }
 
-/** Compares the command's report and exit code with ours; gives the report. */
-function same(kind, path, bytes, options) {
-  const args = kind === 'ledger' ? ['ledger', 'verify', '--file', path] : ['verify', path];
-  if (options.expected_head) args.push('--expected-head', options.expected_head);
-  const ran = spawnSync(waybill, [...args, '--json'], { maxBuffer: 1 << 30 });
-  if (ran.error) throw ran.error;
-  const ours = finish(new Verifier(kind, FILE, JSON.stringify(options)), bytes, 1 << 20);
-  const theirs = text(ran.stdout);
-  if (ours !== theirs) throw new Error(`reports differ:\n${firstDifference(theirs, ours)}${text(ran.stderr)}`);
-  equal(ran.status, JSON.parse(ours).exit_code, 'exit code');
-  return ours;
-}
-
-function inPieces(kind, bytes, whole) {
-  for (const largest of [1, 7, 100, 5000]) {
-    const verifier = new Verifier(kind, FILE);
-    for (let at = 0; at < bytes.length; ) {
-      const size = Math.floor(random() * (largest + 1));
-      verifier.push(bytes.subarray(at, at + size));
-      at += size;
-    }
-    const report = text(verifier.finish());
-    verifier.free();
-    if (report !== whole) throw new Error(`pieces of up to ${largest}:\n${firstDifference(whole, report)}`);
+/** Compares the command's report and exit code with ours, whole and in pieces. */
+function same(one) {
+  const theirs = command(one, scratch);
+  const ours = report(one, () => 1 << 20);
+  if (ours !== theirs.json) throw new Error(`reports differ:\n${firstDifference(theirs.json, ours)}${theirs.said}`);
+  equal(theirs.exit, JSON.parse(ours).exit_code, 'exit code');
+  if (one.exit !== undefined) equal(theirs.exit, one.exit, 'exit code');
+  for (const largest of one.inPieces ? [1, 7, 100, 5000] : []) {
+    const found = report(one, () => Math.floor(random() * (largest + 1)));
+    if (found !== ours) throw new Error(`pieces of up to ${largest}:\n${firstDifference(ours, found)}`);
   }
 }
 
-function finish(verifier, bytes, size) {
-  for (let at = 0; at < bytes.length; at += size) verifier.push(bytes.subarray(at, at + size));
-  const report = text(verifier.finish());
+/** The report from here: named and read as the page does it. */
+function report({ given, options, key }, size) {
+  const job = plan(subjects(given, (path) => path));
+  const files = job.files.filter(({ path, inFolder }) => !inFolder || isEvidence(path));
+  const several = job.subjects > 1 || files.length > 2;
+  const verifier = new Verifier(job.name, JSON.stringify({ ...options, folder: job.folder, several }));
+  if (key) verifier.key(masterKey);
+  for (const { path, file } of files) {
+    verifier.open(path);
+    const bytes = readFileSync(file);
+    for (let from = 0; from < bytes.length; ) {
+      const to = from + size();
+      verifier.push(bytes.subarray(from, to));
+      from = to;
+    }
+    verifier.close();
+  }
+  const found = text(verifier.finish());
   verifier.free();
-  return report;
+  return found;
 }
 
 function finished() {
-  const verifier = new Verifier('ledger', FILE);
+  const verifier = new Verifier(FILE);
   verifier.finish();
   return verifier;
 }
@@ -217,13 +173,6 @@ function equal(found, expected, what) {
 
 function text(bytes) {
   return Buffer.from(bytes).toString('utf8');
-}
-
-function firstDifference(expected, found) {
-  const left = expected.split('\n');
-  const right = found.split('\n');
-  const line = left.findIndex((one, index) => one !== right[index]);
-  return `  command: ${left[line]}\n  here:    ${right[line]}\n`;
 }
 
 /** Mulberry32: the same numbers each time, so that a failure can be seen again. */

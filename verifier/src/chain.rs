@@ -193,7 +193,9 @@ impl From<(FaultKind, String)> for Line {
 /// What a row of one kind of chain is, and how one links to the next.
 pub trait Rows {
     /// What may stand between rows.
-    const LINES: Lines = Lines::Lenient;
+    fn lines(&self) -> Lines {
+        Lines::Lenient
+    }
 
     /// Judges one line that is not blank, without its `\n`.
     fn line(&mut self, line: &[u8], place: Place) -> Line;
@@ -282,6 +284,13 @@ pub enum LastLine {
 #[derive(Clone, Debug)]
 pub struct Walk<R> {
     rows: R,
+    read: Read,
+}
+
+/// What was read of a chain, and how its lines are. It is not generic, so that there is one copy
+/// of the walk, whatever the rows are.
+#[derive(Clone, Debug)]
+struct Read {
     partial: Vec<u8>,
     /// Bytes of the current line beyond [`MAX_LINE`], which were not kept.
     overlong: u64,
@@ -315,6 +324,20 @@ pub struct Outcome<R> {
 }
 
 impl<R> Outcome<R> {
+    /// The outcome without the kind's own findings.
+    pub(crate) fn of_any_kind(&self) -> Outcome<()> {
+        Outcome {
+            rows: (),
+            end: self.end,
+            last: self.last,
+            faults: self.faults.clone(),
+            fault_count: self.fault_count,
+            recovery: self.recovery,
+            unterminated: self.unterminated,
+            in_flight: self.in_flight,
+        }
+    }
+
     /// The same outcome, with other findings of the kind's own.
     pub fn map<S>(self, change: impl FnOnce(R) -> S) -> Outcome<S> {
         Outcome {
@@ -338,40 +361,12 @@ impl<R: Rows> Walk<R> {
 
     /// A walk that goes on from a place up to which others have read.
     pub(crate) fn starting_at(rows: R, at: Place) -> Walk<R> {
-        Walk {
-            rows,
-            partial: Vec::new(),
-            overlong: 0,
-            at,
-            last: None,
-            faults: Vec::new(),
-            fault_count: 0,
-            suspects: Vec::new(),
-            suspect_count: 0,
-        }
+        Walk { rows, read: Read::from(at) }
     }
 
     /// Takes the next bytes of the file.
     pub fn push(&mut self, bytes: &[u8]) {
-        let mut rest = bytes;
-        if !self.partial.is_empty() || self.overlong > 0 {
-            let Some(end) = memchr::memchr(b'\n', rest) else {
-                return self.keep(rest);
-            };
-            self.keep(&rest[..end]);
-            rest = &rest[end + 1..];
-            let mut line = core::mem::take(&mut self.partial);
-            self.line(&line, 1);
-            // Keep the allocation, unless a single huge line made it huge.
-            line.clear();
-            line.shrink_to(1 << 20);
-            self.partial = line;
-        }
-        while let Some(end) = memchr::memchr(b'\n', rest) {
-            self.line(&rest[..end], 1);
-            rest = &rest[end + 1..];
-        }
-        self.keep(rest);
+        self.read.push(&mut self.rows, bytes);
     }
 
     /// Ends the walk at the end of the file.
@@ -383,6 +378,66 @@ impl<R: Rows> Walk<R> {
     /// Ends one file of a chain that goes on in another: lines and bytes count anew, entries and
     /// the rows' links go on.
     pub fn next_file(&mut self, last_line: LastLine) -> Outcome<()> {
+        self.read.next_file(&mut self.rows, last_line)
+    }
+
+    /// What arrived of the current line can't be read on: it is dropped, with what links to it.
+    pub(crate) fn break_off(&mut self) {
+        self.read.partial.clear();
+        self.read.overlong = 0;
+        self.rows.lost();
+    }
+
+    /// How far the walk has come.
+    #[must_use]
+    pub fn at(&self) -> Place {
+        self.read.at
+    }
+
+    /// The kind's own findings so far.
+    #[must_use]
+    pub fn rows(&self) -> &R {
+        &self.rows
+    }
+}
+
+impl Read {
+    fn from(at: Place) -> Read {
+        Read {
+            partial: Vec::new(),
+            overlong: 0,
+            at,
+            last: None,
+            faults: Vec::new(),
+            fault_count: 0,
+            suspects: Vec::new(),
+            suspect_count: 0,
+        }
+    }
+
+    fn push(&mut self, rows: &mut dyn Rows, bytes: &[u8]) {
+        let mut rest = bytes;
+        if !self.partial.is_empty() || self.overlong > 0 {
+            let Some(end) = memchr::memchr(b'\n', rest) else {
+                return self.keep(rest);
+            };
+            self.keep(&rest[..end]);
+            rest = &rest[end + 1..];
+            let mut line = core::mem::take(&mut self.partial);
+            self.line(rows, &line, 1);
+            // Keep the allocation, unless a single huge line made it huge.
+            line.clear();
+            line.shrink_to(1 << 20);
+            self.partial = line;
+        }
+        while let Some(end) = memchr::memchr(b'\n', rest) {
+            self.line(rows, &rest[..end], 1);
+            rest = &rest[end + 1..];
+        }
+        self.keep(rest);
+    }
+
+    fn next_file(&mut self, rows: &mut dyn Rows, last_line: LastLine) -> Outcome<()> {
         let mut in_flight = 0;
         let mut unterminated = false;
         if !self.partial.is_empty() || self.overlong > 0 {
@@ -391,7 +446,7 @@ impl<R: Rows> Walk<R> {
                 in_flight = length(&line).saturating_add(self.overlong);
             } else {
                 let before = self.at.entry;
-                self.line(&line, 0);
+                self.line(rows, &line, 0);
                 unterminated = self.at.entry > before;
             }
         }
@@ -421,25 +476,6 @@ impl<R: Rows> Walk<R> {
         outcome
     }
 
-    /// What arrived of the current line can't be read on: it is dropped, with what links to it.
-    pub(crate) fn break_off(&mut self) {
-        self.partial.clear();
-        self.overlong = 0;
-        self.rows.lost();
-    }
-
-    /// How far the walk has come.
-    #[must_use]
-    pub fn at(&self) -> Place {
-        self.at
-    }
-
-    /// The kind's own findings so far.
-    #[must_use]
-    pub fn rows(&self) -> &R {
-        &self.rows
-    }
-
     fn keep(&mut self, bytes: &[u8]) {
         let room = MAX_LINE.saturating_sub(self.partial.len());
         let (kept, over) = bytes.split_at(room.min(bytes.len()));
@@ -447,17 +483,17 @@ impl<R: Rows> Walk<R> {
         self.overlong = self.overlong.saturating_add(length(over));
     }
 
-    fn line(&mut self, raw: &[u8], newline: u64) {
+    fn line(&mut self, rows: &mut dyn Rows, raw: &[u8], newline: u64) {
         let place = self.at;
         let over = core::mem::take(&mut self.overlong);
         self.at.line += 1;
         self.at.byte = self.at.byte.saturating_add(length(raw) + over + newline);
-        let line = match R::LINES {
+        let line = match rows.lines() {
             Lines::Lenient => raw.strip_suffix(b"\r").unwrap_or(raw),
             Lines::Exact => raw,
         };
         if over == 0 && line.iter().all(|byte| matches!(byte, b' ' | b'\t' | b'\r')) {
-            if R::LINES == Lines::Exact {
+            if rows.lines() == Lines::Exact {
                 self.promote();
                 let detail = "a blank line".to_string();
                 self.fault(Fault { kind: FaultKind::MalformedRow, place, detail });
@@ -465,10 +501,10 @@ impl<R: Rows> Walk<R> {
             return;
         }
         let found = if over > 0 || raw.len() > MAX_LINE {
-            self.rows.lost();
+            rows.lost();
             Line::Fault(FaultKind::MalformedRow, alloc::format!("a line longer than {MAX_LINE} bytes"))
         } else {
-            self.rows.line(line, place)
+            rows.line(line, place)
         };
         match found {
             Line::Row => self.row(place),
@@ -533,14 +569,15 @@ impl<R: Join> Walk<R> {
     /// started without a predecessor; `false` (and no change) if anything about it is not plain:
     /// then push its bytes instead, and the outcome is that of one walk over all.
     pub fn absorb(&mut self, next: &Walk<R>) -> bool {
-        let plain = |walk: &Walk<R>| {
-            walk.partial.is_empty() && walk.overlong == 0 && walk.fault_count + walk.suspect_count == 0
+        let (read, next_read) = (&mut self.read, &next.read);
+        let plain = |read: &Read| {
+            read.partial.is_empty() && read.overlong == 0 && read.fault_count + read.suspect_count == 0
         };
-        if !plain(self) || !plain(next) || !self.rows.join(&next.rows, self.at) {
+        if !plain(read) || !plain(next_read) || !self.rows.join(&next.rows, read.at) {
             return false;
         }
-        self.last = next.last.map(|last| shifted(self.at, last)).or(self.last);
-        self.at = shifted(self.at, next.at);
+        read.last = next_read.last.map(|last| shifted(read.at, last)).or(read.last);
+        read.at = shifted(read.at, next_read.at);
         true
     }
 }
@@ -658,7 +695,7 @@ mod tests {
         for _ in 0..66 {
             walk.push(&piece);
         }
-        assert!(walk.partial.len() <= MAX_LINE);
+        assert!(walk.read.partial.len() <= MAX_LINE);
         walk.push(b"\n{}\n");
         let outcome = walk.finish(LastLine::Settled);
         assert_eq!(outcome.faults[0].kind, FaultKind::MalformedRow);

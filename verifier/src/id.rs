@@ -4,6 +4,8 @@ use alloc::borrow::ToOwned;
 use alloc::string::String;
 use core::fmt;
 
+use crate::find::has;
+
 /// A run's id: `^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$`, and a valid component of a git ref.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct RunId(String);
@@ -39,7 +41,7 @@ impl RunId {
         let safe = (1..=64).contains(&bytes.len())
             && bytes.iter().all(|&byte| is_id_byte(byte))
             && !matches!(bytes[0], b'.' | b'-')
-            && !name.contains("..")
+            && !has(name, "..")
             && !name.ends_with('.')
             && !name.ends_with(".lock");
         if safe {

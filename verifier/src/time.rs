@@ -18,7 +18,7 @@ impl Timestamp {
             && [(10, b'T'), (13, b':'), (16, b':'), (19, b'.'), (26, b'Z')]
                 .iter()
                 .all(|&(at, byte)| bytes[at] == byte)
-            && is_day(&text[..10]);
+            && text.get(..10).is_some_and(is_day);
         let within = |at, most| two(bytes, at).is_some_and(|value| value <= most);
         let fits = shape
             && within(11, 23)
@@ -52,7 +52,7 @@ impl Timestamp {
     /// Its day, `YYYY-MM-DD`.
     #[must_use]
     pub fn day(&self) -> &str {
-        &self.0[..10]
+        self.0.get(..10).unwrap_or_default()
     }
 }
 

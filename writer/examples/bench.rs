@@ -18,6 +18,9 @@ use waybill_verifier::ledger::{LedgerRows, Row, RowText};
 use waybill_writer::read;
 
 fn main() {
+    if std::env::args().nth(1).as_deref() == Some("ticks") {
+        return ticks();
+    }
     let options = Options::read();
     let folder = tempfile::Builder::new().prefix("waybill-bench").tempdir_in(&options.folder).unwrap();
     println!("machine: {}", machine());
@@ -28,6 +31,7 @@ fn main() {
     verify_rates(&ledger, &options);
     append_rates(folder.path(), &options);
     start_time(folder.path(), &options);
+    supervisors(folder.path(), &options);
     anchor_times(folder.path(), &ledger, &options);
     peak_memory(folder.path(), &options);
 }
@@ -365,6 +369,64 @@ fn anchor_times(folder: &Path, ledger: &Path, options: &Options) {
         assert!(child.wait().unwrap().success());
         println!("{what:<32} {:>9.1} s", start.elapsed().as_secs_f64());
     }
+}
+
+/// How many runs are supervised at once, how often each records something, and for how long.
+const RUNS: u32 = 100;
+const TICK: Duration = Duration::from_millis(100);
+const TICKS: u32 = 100;
+
+/// The command of a supervised run: an event now and then, each answered before the next.
+fn ticks() {
+    use std::os::unix::net::UnixStream;
+    let socket = std::env::var_os("WAYBILL_SOCKET").unwrap();
+    let mut stream = UnixStream::connect(socket).unwrap();
+    let mut answers = BufReader::new(stream.try_clone().unwrap());
+    let start = Instant::now();
+    for n in 0..TICKS {
+        writeln!(stream, "{{\"event\":\"tick\",\"n\":{n}}}").unwrap();
+        let mut answer = String::new();
+        answers.read_line(&mut answer).unwrap();
+        assert!(answer.contains("event_hash"), "{answer}");
+        std::thread::sleep((TICK * (n + 1)).saturating_sub(start.elapsed()));
+    }
+}
+
+/// What it costs to supervise many runs: memory and processor time of their supervisors.
+fn supervisors(folder: &Path, options: &Options) {
+    let project = folder.join("supervised");
+    fs::create_dir(&project).unwrap();
+    let this = std::env::current_exe().unwrap();
+    let start = Instant::now();
+    let mut children: Vec<_> = (0..RUNS)
+        .map(|run| {
+            let mut command = Command::new(&options.binary);
+            command.current_dir(&project).arg("--data-dir").arg(folder.join("data"));
+            command.args(["run", "--id", &format!("r{run}"), "--"]).arg(&this).arg("ticks");
+            command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+        })
+        .collect();
+    std::thread::sleep(TICK * (TICKS - 20));
+    let (mut memory, mut ticks) = (0, 0);
+    for child in &children {
+        let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
+        // What is its own: the program's text is shared by all.
+        let own = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).unwrap();
+        memory += own.trim().trim_end_matches(" kB").parse::<u64>().unwrap();
+        let stat = fs::read_to_string(format!("/proc/{}/stat", child.id())).unwrap();
+        let fields: Vec<&str> = stat.rsplit(')').next().unwrap().split_whitespace().collect();
+        // utime and stime, in hundredths of a second.
+        ticks += fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap();
+    }
+    let seconds = start.elapsed().as_secs_f64();
+    for child in &mut children {
+        assert!(child.wait().unwrap().success());
+    }
+    println!(
+        "{RUNS} supervisors, 10 events/s each  {:>9.1} MiB      each; {:.1} % of a core all together",
+        memory as f64 / 1024.0 / f64::from(RUNS),
+        ticks as f64 / seconds
+    );
 }
 
 fn peak_memory(folder: &Path, options: &Options) {

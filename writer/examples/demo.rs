@@ -1,5 +1,6 @@
 //! `make demo`: records a run, kills its recorder in the middle of a write, recovers, finds one
 //! changed byte, takes the run to another machine by git, and signs what a stalled worker did last.
+//! Then it supervises commands: one stalls, one is killed, and a boot continues what it may.
 //! Everything shown is done with the `waybill` binary, and checked.
 //!
 //! `demo [--keep]`: with `--keep` the folder stays, to look around in. Everything is done below it,
@@ -59,7 +60,12 @@ const RECEIPT_STEPS: &[(&str, Step)] = &[
     ("A worker stalls", stall),
     ("What it did last is signed", sign),
     ("One byte of the journal is changed", tamper),
+    ("All of it goes into one file", export),
 ];
+
+/// The last steps, behind those: a command that is supervised.
+const RUN_STEPS: &[(&str, Step)] =
+    &[("A supervised worker stalls", watched), ("Runs go on after a reboot", reboot)];
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -86,13 +92,13 @@ fn demonstrate(keep: bool) -> ExitCode {
     tell(
         "A flight recorder writes down what a long run does, entry by entry, so that after a crash \
          the run goes on from what is certain, and anyone can check the record. Here is a small run, \
-         a real kill, a changed byte, a move to another machine, and a signed receipt for a worker that \
-         stalled. Lines that start with $ are \
+         a real kill, a changed byte, a move to another machine, a signed receipt for a worker that \
+         stalled, and commands that are watched, and continued after a reboot. Lines that start with $ are \
          commands, and what is below them is what they print (long lines are folded).",
     );
     let has_git = demo.has_git();
     let git_steps = if has_git { GIT_STEPS } else { &[] };
-    let steps: Vec<_> = STEPS.iter().chain(git_steps).chain(RECEIPT_STEPS).collect();
+    let steps: Vec<_> = STEPS.iter().chain(git_steps).chain(RECEIPT_STEPS).chain(RUN_STEPS).collect();
     for (number, (title, step)) in (1..).zip(&steps) {
         println!("{number}. {title}\n");
         if let Err(error) = step(&mut demo) {
@@ -203,6 +209,13 @@ impl Demo {
         Ok(fs::metadata(self.ledger())?.len())
     }
 
+    /// The caller's programs, and the binary before them.
+    fn path(&self) -> std::ffi::OsString {
+        let others = std::env::var_os("PATH").unwrap_or_default();
+        let own = self.waybill.parent().map(Path::to_owned);
+        std::env::join_paths(own.into_iter().chain(std::env::split_paths(&others))).unwrap_or(others)
+    }
+
     /// The binary in the project's folder.
     fn command(&self, arguments: &[&str]) -> Command {
         self.program(Machine::First, &self.waybill, arguments)
@@ -217,7 +230,7 @@ impl Demo {
             .current_dir(self.root.join(machine.folder()))
             .args(arguments)
             .env_clear()
-            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("PATH", self.path())
             .env("XDG_STATE_HOME", home.join(".local/state"))
             .env("HOME", home)
             .env("TMPDIR", self.root.join("tmp"))
@@ -244,6 +257,11 @@ impl Demo {
         let error = String::from_utf8_lossy(&said.stderr);
         expect(said.status.success(), &format!("git {} was to work: {error}", arguments.join(" ")))?;
         Ok(String::from_utf8(said.stdout)?)
+    }
+
+    /// What a command says, unshown.
+    fn quietly(&self, arguments: &[&str]) -> Result<String> {
+        Ok(String::from_utf8(self.command(arguments).output()?.stdout)?)
     }
 
     /// Runs the binary and shows the call, all that it prints, and a code that is not 0.
@@ -670,6 +688,53 @@ fn sign(demo: &mut Demo) -> Result<()> {
     expect(said.starts_with("VERIFIED"), "the receipt was to be verified")
 }
 
+fn watched(demo: &mut Demo) -> Result<()> {
+    tell(
+        "So far, somebody else noticed the stall. 'waybill run' notices it itself: it starts a command, \
+         records it, and hears what it prints and says. This one says something once, and then hangs.",
+    );
+    let script = "waybill record --event tool.called --worker w1; exec sleep 60";
+    let limits = ["--stall-after", "500ms", "--on-stall", "stop"];
+    let call = [&["run", "--id", "watched"], &limits[..], &["--", "sh", "-c", script]].concat();
+    let said = demo.show(3, &call)?;
+    expect(said.contains("stalled: worker w1"), "the stall was to be noticed")?;
+    let receipt = word_in(&said, |word| word.len() == 33 && word.ends_with(':'))?;
+    tell("The verdict is in the journal, and the receipt was signed without anybody's help:");
+    let said =
+        demo.show(0, &["escalation", "verify", receipt.trim_end_matches(':'), "--signer", &demo.signer])?;
+    expect(said.starts_with("VERIFIED"), "the run's receipt was to be verified")
+}
+
+fn reboot(demo: &mut Demo) -> Result<()> {
+    tell(
+        "Two more commands: one kills itself in its second task, as a power cut would; the other is ended \
+         on purpose.",
+    );
+    let script = "record() { waybill record -q --kind task.$1 --task $2; }; if [ -z \"$WAYBILL_RESUME\" ]; then record \
+                  completed lint; record started build; kill -9 $$; fi; record completed build";
+    demo.show(137, &["run", "--id", "crashed", "--", "sh", "-c", script])?;
+    demo.show(0, &["run", "--id", "ended", "--detach", "--", "sleep", "60"])?;
+    demo.show(0, &["jobs", "stop", "ended"])?;
+    tell("What the next boot would do, and does:");
+    let said = demo.show(0, &["boot", "resume-all", "--dry-run"])?;
+    expect(said.contains("continue            crashed"), "the crashed run was to go on")?;
+    expect(said.contains("ended deliberately  ended"), "the stopped run was to stay down")?;
+    demo.show(0, &["boot", "resume-all"])?;
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while !demo.quietly(&["jobs", "list"])?.contains("complete") && Instant::now() < deadline {
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    tell("It went on behind what was completed, and did nothing twice:");
+    let said = demo.show(0, &["ledger", "log", "crashed"])?;
+    expect(said.matches("lint").count() == 1, "the completed task was not to be done again")?;
+    expect(
+        said.contains("run.resumed") && said.contains("run.closed"),
+        "the run was to be resumed and to end",
+    )?;
+    let said = demo.show(0, &["top", "--once"])?;
+    expect(said.contains("complete"), "the run was to be complete")
+}
+
 fn tamper(demo: &mut Demo) -> Result<()> {
     tell(
         "Somebody would rather have it that the tool worked: in event 2 of the journal, one byte is \
@@ -690,6 +755,23 @@ fn tamper(demo: &mut Demo) -> Result<()> {
     tell("With the byte put back it holds again:");
     fs::write(demo.journal(), &good)?;
     demo.show(0, &["escalation", "verify", &demo.receipt, "--signer", &demo.signer, "--quiet"])?;
+    Ok(())
+}
+
+fn export(demo: &mut Demo) -> Result<()> {
+    tell(
+        "Whoever has to find out what happened gets one file: ledger, anchors, journal, receipts and \
+         the audit log, with a hash of each, and no key that is secret.",
+    );
+    let said = demo.show(0, &["evidence", "export", RUN, "-o", "goal-42.tar"])?;
+    expect(said.contains("what is in it: consistent"), "the evidence was to hold")?;
+    tell("It is checked anywhere, offline, with the same code and the same verdict:");
+    let said = demo.show(0, &["verify", "goal-42.tar", "--quiet"])?;
+    expect(said.is_empty(), "nothing was to be said of evidence that holds")?;
+    tell(
+        "Without a terminal: 'make page' makes target/page/waybill-verify.html, one file that opens \
+         from disk and asks nobody for anything. Drop goal-42.tar on it.",
+    );
     Ok(())
 }
 

@@ -204,6 +204,21 @@ pub fn replace(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> 
     sync_folder(folder_of(path))
 }
 
+/// Replaces a file that is worth nothing after a power cut: a reader sees the old or the new, and
+/// nothing is synced.
+///
+/// # Errors
+///
+/// If any step fails; the old file then still stands.
+pub fn replace_lightly(path: &Path, bytes: &[u8]) -> Result<(), Error> {
+    let temporary = temporary(path)?;
+    let replaced = new_file(&temporary)?.write_all(bytes).and_then(|()| fs::rename(&temporary, path));
+    replaced.map_err(|source| {
+        drop(fs::remove_file(&temporary));
+        Error::new("can't write", path, source)
+    })
+}
+
 /// Gives a file another name in its folder, durably; the name must be free.
 ///
 /// # Errors

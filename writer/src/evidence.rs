@@ -16,6 +16,7 @@ use waybill_verifier::hash::{Digest, Hasher};
 use waybill_verifier::id::RunId;
 use waybill_verifier::receipt::{self as receipt_format, ReceiptId};
 use waybill_verifier::spine;
+use waybill_verifier::table::Table;
 
 use crate::anchoring;
 use crate::audit;
@@ -260,18 +261,18 @@ impl Evidence {
     /// If a file can't be read any more, or the archive can't be written.
     pub fn write(self, out: impl Write) -> Result<Written, Error> {
         let mut out = Tar { out, hasher: Hasher::new(), bytes: 0 };
-        let mut seals = BTreeMap::new();
+        let mut seals = Table::new();
         let (before, after): (Vec<_>, Vec<_>) =
             self.files.into_iter().partition(|(path, _)| path.as_str() < manifest::NAME);
         // The manifest has its place among the sorted paths; what comes behind it is in memory.
         for (path, source) in &after {
             if let Source::Bytes(bytes) = source {
-                seals.insert(path.clone(), Seal { bytes: length(bytes), sha256: Digest::of(bytes) });
+                seals.insert(path, Seal { bytes: length(bytes), sha256: Digest::of(bytes) });
             }
         }
         for (path, source) in before {
             let seal = out.file(&path, source)?;
-            seals.insert(path, seal);
+            seals.insert(&path, seal);
         }
         let files = seals.len() + 1;
         let manifest =

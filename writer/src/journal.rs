@@ -179,23 +179,52 @@ impl Journal {
     ///
     /// If it can't be recorded: then it is not, and this handle may record nothing more.
     pub fn append(&mut self, event: &str, fields: &Object, now: f64, sync: Sync) -> Result<Recorded, Error> {
+        self.append_all([(event, fields)], now, sync)?.remove(0)
+    }
+
+    /// Appends events, already scrubbed, with one write and one sync. What can't be an event is
+    /// refused by itself; the others are recorded.
+    ///
+    /// # Errors
+    ///
+    /// If they can't be recorded: then none of them is, and this handle records nothing more.
+    pub fn append_all<'a>(
+        &mut self,
+        drafts: impl IntoIterator<Item = (&'a str, &'a Object)>,
+        now: f64,
+        sync: Sync,
+    ) -> Result<Vec<Result<Recorded, Error>>, Error> {
         let elapsed_s = ((now - self.began.unwrap_or(now)).max(0.0) * 1e3).round() / 1e3;
-        let draft = Draft { event, fields, ts: now, elapsed_s };
-        let (row, hash) =
-            journal::next(self.profile, (self.events, self.head.as_ref()), &draft).map_err(Error::Draft)?;
-        TooLong::refuse(&row).map_err(Error::TooLong)?;
-        let mut bytes = Vec::with_capacity(row.len() + 2);
+        let (mut events, mut head) = (self.events, self.head);
+        let mut bytes = Vec::new();
         if self.lacks_newline {
             bytes.push(b'\n');
         }
-        bytes.extend_from_slice(&row);
-        bytes.push(b'\n');
-        self.file.append(&bytes, sync)?;
-        let recorded = Recorded { index: self.events, event_hash: hash };
-        self.events += 1;
-        self.head = Some(hash);
-        self.began = self.began.or(Some(now));
-        self.lacks_newline = false;
+        let mut recorded = Vec::new();
+        for (event, fields) in drafts {
+            let draft = Draft { event, fields, ts: now, elapsed_s };
+            let row = journal::next(self.profile, (events, head.as_ref()), &draft).map_err(Error::Draft);
+            let row = row.and_then(|(row, hash)| {
+                TooLong::refuse(&row).map_err(Error::TooLong)?;
+                Ok((row, hash))
+            });
+            recorded.push(match row {
+                Ok((row, hash)) => {
+                    bytes.extend_from_slice(&row);
+                    bytes.push(b'\n');
+                    let recorded = Recorded { index: events, event_hash: hash };
+                    (events, head) = (events + 1, Some(hash));
+                    Ok(recorded)
+                }
+                Err(error) => Err(error),
+            });
+        }
+        if events > self.events {
+            self.file.append(&bytes, sync)?;
+            self.began = self.began.or(Some(now));
+            self.lacks_newline = false;
+            (self.events, self.head) = (events, head);
+        }
         Ok(recorded)
     }
 }

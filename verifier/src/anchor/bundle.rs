@@ -25,6 +25,7 @@ use crate::chain::Place;
 use crate::id::RunId;
 use crate::json::{Object, Value};
 use crate::ledger::Row;
+use crate::order;
 use crate::report::{Check, Report, Status, Verdict, counted};
 
 /// The most refs that are read.
@@ -104,7 +105,7 @@ impl<'a> Bundle<'a> {
             }
         }
         let mut names: Vec<_> = refs.iter().map(|(name, _)| name).collect();
-        names.sort_unstable();
+        order::sort(&mut names);
         if let Some(pair) = names.windows(2).find(|pair| pair[0] == pair[1]) {
             return Err(header("the ref is there twice", pair[0].as_bytes()));
         }
@@ -151,7 +152,7 @@ impl<'a> Bundle<'a> {
 /// there must be one or more.
 #[must_use]
 pub fn report(name: &str, bytes: &[u8], expect: Expect) -> Report {
-    report_with(name, bytes, expect, |_, _, _| {})
+    report_with(name, bytes, expect, &mut |_, _, _| {})
 }
 
 /// As [`report`]; `visit` is called with each run and each row of its anchor that holds, in order.
@@ -160,7 +161,7 @@ pub fn report_with(
     name: &str,
     bytes: &[u8],
     expect: Expect,
-    mut visit: impl FnMut(&RunId, &Row<'_>, Place),
+    visit: &mut dyn FnMut(&RunId, &Row<'_>, Place),
 ) -> Report {
     const ID: &str = "bundle.form";
     let failed = |said: String| {

@@ -14,8 +14,8 @@ use super::commit::Form;
 use super::finding::Finding;
 use super::judge::{Anchored, worst};
 use super::layout::{CHUNK_ROWS, MAX_CHUNK};
-use super::object::{Found, ObjectId, ObjectKind};
-use super::read::{Body, CommitRead, Known, Store};
+use super::object::{ObjectId, ObjectKind};
+use super::read::{Body, CommitRead, Known, Store, Unread};
 use super::tree::chunk_name;
 use crate::chain::{FaultKind, Place};
 use crate::id::RunId;
@@ -29,13 +29,13 @@ pub(super) struct History {
 }
 
 /// Walks from an anchor to the first one.
-pub(super) fn walk<E>(
-    store: &mut Store<'_, impl FnMut(&ObjectId, usize) -> Result<Found, E>>,
+pub(super) fn walk(
+    store: &mut Store<'_>,
     tip: CommitRead,
     body: Body,
     run: Option<&RunId>,
     limit: u64,
-) -> Result<History, E> {
+) -> Result<History, Unread> {
     let (mut child, mut body) = (tip, body);
     let mut form = Anchored { commit: Some(&child), body: &body, run }.commit().unwrap_or(Form::Anchor);
     let mut length = 1;
@@ -67,7 +67,7 @@ pub(super) fn walk<E>(
             None
         } else {
             let known = Known { run, like: Some(&body), wanted: [None; 2] };
-            Some(Body::load(store, &commit.tree, known, |_, _| {})?)
+            Some(Body::load(store, &commit.tree, known, &mut |_, _| {})?)
         };
         let judged = Anchored { commit: Some(&commit), body: read.as_ref().unwrap_or(&body), run };
         let own = worst(judged.judge());
@@ -90,12 +90,12 @@ pub(super) fn walk<E>(
 }
 
 /// What is wrong, if the rows of `earlier` are no byte prefix of those of `later`.
-fn prefix<'b, E>(
-    store: &mut Store<'_, impl FnMut(&ObjectId, usize) -> Result<Found, E>>,
+fn prefix<'b>(
+    store: &mut Store<'_>,
     later: &'b Body,
     earlier: &'b Body,
     commit: &ObjectId,
-) -> Result<Option<Finding>, E> {
+) -> Result<Option<Finding>, Unread> {
     let (Some(after), Some(before)) = (&later.shape, &earlier.shape) else {
         return Ok(None);
     };

@@ -29,6 +29,7 @@ use miniz_oxide::inflate::core::{DecompressorOxide, decompress};
 
 use super::delta::apply;
 use super::object::{Collision, Found, ID_LEN, ObjectId, ObjectKind, sha1};
+use crate::order;
 
 /// The most objects in a pack.
 pub const MAX_OBJECTS: usize = 1 << 20;
@@ -124,7 +125,7 @@ impl<'a> Pack<'a> {
             return Err(PackError { byte: end, said: "the checksum is not that of the bytes" });
         }
         pack.resolve()?;
-        pack.index.sort_unstable();
+        order::sort(&mut pack.index);
         match pack.index.windows(2).find(|pair| pair[0].0 == pair[1].0) {
             Some(pair) => Err(pack.error(pair[1].1, "the object is there twice")),
             None => Ok(pack),
@@ -272,8 +273,8 @@ impl<'a> Pack<'a> {
                 Base::Id(base) => by_id.push((base, child)),
             }
         }
-        by_index.sort_unstable();
-        by_id.sort_unstable();
+        order::sort(&mut by_index);
+        order::sort(&mut by_id);
         let children = |entry, id| {
             let mut found = children_of(&by_index, &entry);
             found.extend(children_of(&by_id, &id));

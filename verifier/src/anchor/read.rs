@@ -17,6 +17,7 @@ use crate::chain::{FaultKind, Place};
 use crate::hash::Digest;
 use crate::id::RunId;
 use crate::ledger::Row;
+use crate::table::Table;
 
 /// What a store is known to lack. A missing object is a fault, unless it is known to be missing:
 /// then what needs it is not checked.
@@ -35,12 +36,16 @@ pub enum Completeness<'a> {
 }
 
 /// A store, and what is known of it.
-pub(super) struct Store<'a, S> {
-    pub(super) source: S,
+pub(super) struct Store<'a> {
+    pub(super) source: &'a mut dyn FnMut(&ObjectId, usize) -> Result<Found, Unread>,
     pub(super) completeness: Completeness<'a>,
 }
 
-impl<E, S: FnMut(&ObjectId, usize) -> Result<Found, E>> Store<'_, S> {
+/// The store could not be read; whoever gave its source knows why.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Unread;
+
+impl Store<'_> {
     /// The bytes of an object, or why it can't be had. `child` is the commit that names a commit.
     pub(super) fn load(
         &mut self,
@@ -48,7 +53,7 @@ impl<E, S: FnMut(&ObjectId, usize) -> Result<Found, E>> Store<'_, S> {
         kind: ObjectKind,
         limit: usize,
         child: Option<&ObjectId>,
-    ) -> Result<Result<Vec<u8>, Finding>, E> {
+    ) -> Result<Result<Vec<u8>, Finding>, Unread> {
         let fault = |fault, said: &str| Finding::fault(fault, format!("{} {id} {said}", kind.name()));
         Ok(match (self.source)(id, limit)? {
             Found::Missing if self.may_lack(child) => {
@@ -108,11 +113,11 @@ impl CommitRead {
         }
     }
 
-    pub(super) fn load<E>(
-        store: &mut Store<'_, impl FnMut(&ObjectId, usize) -> Result<Found, E>>,
+    pub(super) fn load(
+        store: &mut Store<'_>,
         id: ObjectId,
         child: Option<&ObjectId>,
-    ) -> Result<Result<CommitRead, Finding>, E> {
+    ) -> Result<Result<CommitRead, Finding>, Unread> {
         let loaded = store.load(&id, ObjectKind::Commit, MAX_COMMIT, child)?;
         Ok(loaded.and_then(|bytes| CommitRead::of(id, bytes)))
     }
@@ -144,12 +149,12 @@ pub(super) struct Known<'a> {
 }
 
 impl Body {
-    pub(super) fn load<E>(
-        store: &mut Store<'_, impl FnMut(&ObjectId, usize) -> Result<Found, E>>,
+    pub(super) fn load(
+        store: &mut Store<'_>,
         tree: &ObjectId,
         known: Known<'_>,
-        visit: impl FnMut(&Row<'_>, Place),
-    ) -> Result<Body, E> {
+        visit: &mut dyn FnMut(&Row<'_>, Place),
+    ) -> Result<Body, Unread> {
         let mut body = Body::default();
         let shape = match store.load(tree, ObjectKind::Tree, MAX_TREE, None)? {
             Ok(bytes) => Shape::of(&bytes),
@@ -168,7 +173,7 @@ impl Body {
         let wanted = known.wanted.into_iter().flatten().collect();
         let mut walk = ChunkWalk::new(run, (shared, from), wanted, visit);
         body.whole = true;
-        let mut seen: BTreeSet<&ObjectId> = shape.chunks[..shared].iter().collect();
+        let mut seen: Table<()> = shape.chunks[..shared].iter().map(|id| (id.to_hex(), ())).collect();
         for (index, chunk) in shape.chunks.iter().enumerate().skip(shared) {
             match store.load(chunk, ObjectKind::Blob, MAX_CHUNK, None)? {
                 Ok(bytes) => {
@@ -176,7 +181,7 @@ impl Body {
                     body.last = Some(bytes);
                     // No chain has the same rows twice, so this is a fault by now; and a small
                     // tree could otherwise ask for the same bytes a million times.
-                    if !seen.insert(chunk) {
+                    if seen.insert(&chunk.to_hex(), ()).is_some() {
                         body.whole = false;
                         break;
                     }

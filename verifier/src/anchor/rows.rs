@@ -1,6 +1,7 @@
 //! The rows of an anchor's chunks: the ledger's own walk, and what is asked of chunks on top of
 //! it: one text a row, and a fixed number of rows a chunk.
 
+use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -12,7 +13,7 @@ use crate::chain::{Fault, FaultKind, LastLine, Line, Outcome, Place, Rows, Walk}
 use crate::hash::Digest;
 use crate::id::RunId;
 use crate::json;
-use crate::ledger::{LedgerRows, Row};
+use crate::ledger::{LedgerRows, Row, Visitor};
 use crate::report::counted;
 
 /// Where the rows stand at the end of a chunk.
@@ -54,9 +55,8 @@ impl RowsRead {
 }
 
 /// A walk over chunks, one pushed after the other.
-#[derive(Clone, Debug)]
-pub(super) struct ChunkWalk<F> {
-    walk: Walk<ChunkRows<F>>,
+pub(super) struct ChunkWalk<'a> {
+    walk: Walk<ChunkRows<'a>>,
     first_chunk: usize,
     /// Where each chunk starts.
     starts: Vec<Place>,
@@ -68,14 +68,15 @@ pub(super) struct ChunkWalk<F> {
     wanted: Vec<Digest>,
 }
 
-impl<F: FnMut(&Row<'_>, Place)> ChunkWalk<F> {
+impl<'a> ChunkWalk<'a> {
     /// A walk that starts with chunk `first_chunk`, before which the rows stand at `from`.
     pub(super) fn new(
         run: Option<&RunId>,
         (first_chunk, from): (usize, End),
         wanted: Vec<Digest>,
-        visit: F,
-    ) -> ChunkWalk<F> {
+        visit: &'a mut dyn FnMut(&Row<'_>, Place),
+    ) -> ChunkWalk<'a> {
+        let visit: Visitor<'a> = Box::new(visit);
         let ledger =
             LedgerRows::after(run, from.entries, from.head, visit).looking_for(wanted.iter().copied());
         let at = Place { entry: from.entries, line: 1, byte: 0 };
@@ -179,13 +180,12 @@ impl<F: FnMut(&Row<'_>, Place)> ChunkWalk<F> {
 }
 
 /// Ledger rows that are also asked for their one form where they do not hold.
-#[derive(Clone, Debug)]
-struct ChunkRows<F> {
-    ledger: LedgerRows<F>,
+struct ChunkRows<'a> {
+    ledger: LedgerRows<Visitor<'a>>,
     not_canonical: Option<Place>,
 }
 
-impl<F: FnMut(&Row<'_>, Place)> Rows for ChunkRows<F> {
+impl Rows for ChunkRows<'_> {
     fn line(&mut self, line: &[u8], place: Place) -> Line {
         let found = self.ledger.line(line, place);
         if found != Line::Row && self.not_canonical.is_none() {
@@ -245,7 +245,8 @@ mod tests {
     }
 
     fn read(chunks: &[Vec<u8>]) -> RowsRead {
-        let mut walk = ChunkWalk::new(None, (0, End::GENESIS), Vec::new(), |_, _| {});
+        let mut unseen = |_: &Row<'_>, _: Place| {};
+        let mut walk = ChunkWalk::new(None, (0, End::GENESIS), Vec::new(), &mut unseen);
         chunks.iter().for_each(|chunk| walk.push(chunk));
         walk.finish()
     }
@@ -258,7 +259,8 @@ mod tests {
         assert!(whole.clean());
         assert_eq!(whole.ends.iter().map(|end| end.entries).collect::<Vec<_>>(), [1000, 2000, 2001]);
         // The same from the second chunk on.
-        let mut walk = ChunkWalk::new(None, (1, whole.ends[0]), Vec::new(), |_, _| {});
+        let mut unseen = |_: &Row<'_>, _: Place| {};
+        let mut walk = ChunkWalk::new(None, (1, whole.ends[0]), Vec::new(), &mut unseen);
         chunks[1..].iter().for_each(|chunk| walk.push(chunk));
         let rest = walk.finish();
         assert!(rest.clean());

@@ -7,7 +7,6 @@
 //! An anchor's tree is flat and holds nothing but the ledger: `LEDGER.json`, then
 //! `chunk-000000.jsonl`, `chunk-000001.jsonl` and so on without a gap, all `100644`.
 
-use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -15,6 +14,7 @@ use core::cmp::Ordering;
 
 use super::object::{ID_LEN, ObjectId};
 use crate::json::{Value, excerpt};
+use crate::table::Table;
 
 /// The longest tree that is read: 64 MiB, which holds over a million chunks.
 pub const MAX_TREE: usize = 64 << 20;
@@ -105,7 +105,7 @@ pub(super) fn encode(meta: &ObjectId, chunks: &[ObjectId]) -> Vec<u8> {
 
 /// The bytes of a tree of files.
 #[must_use]
-pub(super) fn of_files(files: &BTreeMap<&str, ObjectId>) -> Vec<u8> {
+pub(super) fn of_files(files: &Table<ObjectId>) -> Vec<u8> {
     let mut out = Vec::new();
     for (name, id) in files {
         push(&mut out, name, id);

@@ -1,18 +1,16 @@
 //! The report on one anchor and the anchors before it.
 
-use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec;
 use alloc::vec::Vec;
-use core::convert::Infallible;
 
 use super::commit::Form;
 use super::finding::Finding;
 use super::history::{self, History};
 use super::judge::{Anchored, check};
 use super::object::{Found, ID_LEN, ObjectId, ObjectKind};
-use super::read::{Body, CommitRead, Completeness, Known, Store};
+use super::read::{Body, CommitRead, Completeness, Known, Store, Unread};
 use super::rows::RowsRead;
 use super::tree;
 use crate::chain::{FaultKind, Place};
@@ -21,6 +19,7 @@ use crate::id::RunId;
 use crate::json::{Object, Value};
 use crate::ledger::Row;
 use crate::report::{Check, Report, Status, Verdict, Voucher, counted};
+use crate::table::Table;
 
 /// How many anchors of a history are looked at, if the caller does not say.
 pub const HISTORY_LIMIT: u64 = 100_000;
@@ -74,17 +73,33 @@ impl<'a> Target<'a> {
 /// The source's own: it could not be read.
 pub fn verify<E>(
     target: &Target<'_>,
-    source: impl FnMut(&ObjectId, usize) -> Result<Found, E>,
-    visit: impl FnMut(&Row<'_>, Place),
+    mut source: impl FnMut(&ObjectId, usize) -> Result<Found, E>,
+    mut visit: impl FnMut(&Row<'_>, Place),
 ) -> Result<Report, E> {
-    let mut store = Store { source, completeness: target.completeness };
-    let commit = match CommitRead::load(&mut store, target.commit, None)? {
+    let mut why = None;
+    let mut source = |id: &ObjectId, limit| {
+        source(id, limit).map_err(|error| {
+            why = Some(error);
+            Unread
+        })
+    };
+    let mut store = Store { source: &mut source, completeness: target.completeness };
+    let verified = verify_in(&mut store, target, &mut visit);
+    verified.map_err(|Unread| why.expect("only the source's own errors end a reading"))
+}
+
+fn verify_in(
+    store: &mut Store<'_>,
+    target: &Target<'_>,
+    visit: &mut dyn FnMut(&Row<'_>, Place),
+) -> Result<Report, Unread> {
+    let commit = match CommitRead::load(store, target.commit, None)? {
         Ok(commit) => commit,
         Err(finding) => return Ok(unread(target, &finding)),
     };
     let wanted = [target.expect.head, target.expect.contains];
     let known = Known { run: target.run, like: None, wanted };
-    let body = Body::load(&mut store, &commit.tree, known, visit)?;
+    let body = Body::load(store, &commit.tree, known, visit)?;
     let anchored = Anchored { commit: Some(&commit), body: &body, run: target.run };
     let mut checks: Vec<_> = anchored.judge().into_iter().map(check).collect();
     let run = anchored.run_id();
@@ -92,7 +107,7 @@ pub fn verify<E>(
     let rows = body.rows.clone().filter(|_| body.whole);
     let squashed = matches!(anchored.commit(), Ok(Form::Squash));
 
-    let history = history::walk(&mut store, commit, body, run.as_ref(), target.history_limit)?;
+    let history = history::walk(store, commit, body, run.as_ref(), target.history_limit)?;
     facts.insert("history_length".into(), Value::from(history.length));
     facts.insert("squashed".into(), Value::from(squashed || matches!(history.end, Ok(Form::Squash))));
     checks.push(history_check(&history));
@@ -110,28 +125,29 @@ pub fn verify<E>(
 /// their names and bytes. `root` stands before the names in the report.
 #[must_use]
 pub fn report_tree(name: &str, root: &str, files: &[(&str, &[u8])], expect: Expect) -> Report {
-    let mut objects = BTreeMap::new();
-    let mut listed = BTreeMap::new();
+    let mut objects = Table::new();
+    let mut listed = Table::new();
     for (file, bytes) in files {
         // Bytes made to collide get an id that nothing has, and are named as missing.
         let id = ObjectId::of(ObjectKind::Blob, bytes).unwrap_or(ObjectId::from_bytes([0; ID_LEN]));
-        objects.insert(id, (ObjectKind::Blob, *bytes));
-        listed.insert(*file, id);
+        objects.insert(&id.to_hex(), (ObjectKind::Blob, *bytes));
+        listed.insert(file, id);
     }
     let tree = tree::of_files(&listed);
     let id = ObjectId::of(ObjectKind::Tree, &tree).unwrap_or(ObjectId::from_bytes([0; ID_LEN]));
-    objects.insert(id, (ObjectKind::Tree, &tree));
-    let source = |id: &ObjectId, limit: usize| {
-        Ok::<_, Infallible>(match objects.get(id) {
+    objects.insert(&id.to_hex(), (ObjectKind::Tree, &tree));
+    let mut source = |id: &ObjectId, limit: usize| {
+        Ok(match objects.get(&id.to_hex()) {
             None => Found::Missing,
             Some((_, bytes)) if bytes.len() > limit => Found::TooLarge,
             Some((kind, bytes)) => Found::Object(*kind, bytes.to_vec()),
         })
     };
-    let mut store = Store { source, completeness: Completeness::Whole };
+    let mut store = Store { source: &mut source, completeness: Completeness::Whole };
     let target = Target { expect, ..Target::new(name, id, None) };
     let known = Known { run: None, like: None, wanted: [expect.head, expect.contains] };
-    let Ok(body) = Body::load(&mut store, &id, known, |_, _| {});
+    let body = Body::load(&mut store, &id, known, &mut |_, _| {});
+    let body = body.expect("what is in memory can be read");
     let anchored = Anchored { commit: None, body: &body, run: None };
     let mut checks: Vec<_> = anchored.judge().into_iter().map(check).collect();
     let history = "no commit was given, so there is no history to look at";

@@ -4,6 +4,7 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
+use crate::order;
 use crate::time::is_day;
 
 /// What an archived day may unpack to: 4 GiB.
@@ -63,6 +64,10 @@ pub struct Folder<'a> {
 /// locks, and what was set aside.
 #[must_use]
 pub fn arrange<'a>(names: impl IntoIterator<Item = &'a str>) -> Folder<'a> {
+    arrange_all(&mut names.into_iter())
+}
+
+fn arrange_all<'a>(names: &mut dyn Iterator<Item = &'a str>) -> Folder<'a> {
     let mut folder = Folder::default();
     for name in names {
         if let Some(day) = DayFile::of(name) {
@@ -75,9 +80,9 @@ pub fn arrange<'a>(names: impl IntoIterator<Item = &'a str>) -> Folder<'a> {
             });
         }
     }
-    folder.days.sort_unstable();
+    order::sort(&mut folder.days);
     let mut dates: Vec<_> = folder.days.iter().map(|day| (day.date, day.live, day.name)).collect();
-    dates.sort_unstable();
+    order::sort(&mut dates);
     for pair in dates.windows(2) {
         if pair[0].0 == pair[1].0 {
             folder.faults.push(FileFault {
@@ -87,7 +92,7 @@ pub fn arrange<'a>(names: impl IntoIterator<Item = &'a str>) -> Folder<'a> {
             });
         }
     }
-    folder.faults.sort_by(|left, right| left.name.cmp(&right.name));
+    order::sort_by(&mut folder.faults, |left, right| left.name.cmp(&right.name));
     folder
 }
 

@@ -13,6 +13,7 @@ use crate::gzip::Gunzip;
 use crate::hash::Digest;
 use crate::json::Value;
 use crate::ledger::row::shown;
+use crate::order;
 use crate::tag::MasterKey;
 
 /// Where the chain that is read begins.
@@ -157,7 +158,7 @@ impl<V: Visit<Event>> Log<V> {
         let whole = self.walk.next_file(LastLine::Settled);
         let only_mend = self.fault_count == 1 && self.file_faults.is_empty();
         let rows = self.walk.finish(LastLine::Settled).rows;
-        self.file_faults.sort_by(|left, right| left.name.cmp(&right.name));
+        order::sort_by(&mut self.file_faults, |left, right| left.name.cmp(&right.name));
         Outcome {
             tags: if rows.tags.is_some() { TagsChecked::Yes } else { TagsChecked::NoKey },
             visitor: rows.visitor,
@@ -273,7 +274,9 @@ impl<V: Visit<Event>> AuditRows<V> {
 }
 
 impl<V: Visit<Event>> Rows for AuditRows<V> {
-    const LINES: Lines = Lines::Exact;
+    fn lines(&self) -> Lines {
+        Lines::Exact
+    }
 
     fn line(&mut self, line: &[u8], place: Place) -> Line {
         self.judge(line, place).map_or_else(|line| line, |()| Line::Row)

@@ -1,6 +1,6 @@
 //! From the files to the reports on them, and from these to one.
 
-use alloc::collections::BTreeMap;
+use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -14,18 +14,20 @@ use super::session::{Archive, Session};
 use super::tar::TarError;
 use crate::anchor::{self, bundle};
 use crate::audit::{self, Log, Start, arrange};
-use crate::chain::{LastLine, Place, Unseen, Walk};
+use crate::chain::{LastLine, Place, Walk};
 use crate::compare::{Comparison, Stamp, compare};
+use crate::find::has;
 use crate::gzip::Gunzip;
 use crate::hash::Digest;
 use crate::id::RunId;
 use crate::journal;
 use crate::json::{self, Object, Value};
 use crate::ledger::{self, Expect};
-use crate::receipt::{Files, Scope, Together, Trust};
+use crate::receipt::{AuditIndex, Files, Scope, SpineIndex, Together, Trust};
 use crate::report::{Check, Report, Status, Verdict, Voucher, counted};
 use crate::spine::{self, HeadFile, SpineRows};
 use crate::step;
+use crate::table::Table;
 
 /// The first row of a packed day must end within so many bytes.
 const MAX_FIRST_ROW: usize = 16 << 20;
@@ -81,8 +83,8 @@ struct Composer<'a> {
     parts: Vec<Report>,
     checks: Vec<Check>,
     forks: Vec<Fork<'a>>,
-    anchored: BTreeMap<String, Vec<Anchored>>,
-    manifests: BTreeMap<&'a str, Manifest>,
+    anchored: Table<Vec<Anchored>>,
+    manifests: Table<Manifest>,
     missing: Vec<String>,
     /// What a check of the whole forces.
     verdict: Verdict,
@@ -95,8 +97,8 @@ impl<'a> Composer<'a> {
             parts: Vec::new(),
             checks: Vec::new(),
             forks: Vec::new(),
-            anchored: BTreeMap::new(),
-            manifests: BTreeMap::new(),
+            anchored: Table::new(),
+            manifests: Table::new(),
             missing: Vec::new(),
             verdict: Verdict::Verified,
         };
@@ -107,7 +109,7 @@ impl<'a> Composer<'a> {
         for archive in &session.archives {
             composer.archive(archive);
         }
-        if session.options.folder && session.files.contains_key(manifest::NAME) {
+        if session.options.folder && session.files.contains(manifest::NAME) {
             composer.manifest("", &session.seals, None);
         }
         composer
@@ -144,7 +146,7 @@ impl<'a> Composer<'a> {
     }
 
     /// Holds the files of an archive, packed or not, against its manifest.
-    fn manifest(&mut self, root: &'a str, seals: &BTreeMap<String, Seal>, fault: Option<&TarError>) {
+    fn manifest(&mut self, root: &str, seals: &Table<Seal>, fault: Option<&TarError>) {
         const ID: &str = "evidence.manifest";
         let name = format!("{root}{}", manifest::NAME);
         let failed = |sentence| Check::new(ID, Status::Fail, sentence);
@@ -174,14 +176,14 @@ impl<'a> Composer<'a> {
 
     fn of_kind(&self, wanted: Kind) -> impl Iterator<Item = (&'a str, &'a [u8])> + use<'a> {
         self.session.files.iter().filter_map(move |(path, content)| match content {
-            Content::Held(kind, bytes) if *kind == wanted => Some((path.as_str(), bytes.as_slice())),
+            Content::Held(kind, bytes) if *kind == wanted => Some((path, bytes.as_slice())),
             _ => None,
         })
     }
 
     fn ledgers(&self) -> impl Iterator<Item = (&'a str, &'a Ledger)> + use<'a> {
         self.session.files.iter().filter_map(|(path, content)| match content {
-            Content::Ledger(ledger) => Some((path.as_str(), ledger)),
+            Content::Ledger(ledger) => Some((path, &**ledger)),
             _ => None,
         })
     }
@@ -194,7 +196,7 @@ impl<'a> Composer<'a> {
     fn bundles(&mut self) {
         for anchor in &self.session.anchors {
             let holds = anchor.report.verdict != Verdict::Failed;
-            self.anchored.entry(anchor.run.clone()).or_default().push(Anchored {
+            self.anchored.get_or_default(&anchor.run).push(Anchored {
                 name: anchor.name.clone(),
                 holds,
                 stamps: anchor.stamps.clone(),
@@ -203,9 +205,9 @@ impl<'a> Composer<'a> {
             self.parts.push(anchor.report.clone());
         }
         for (path, bytes) in self.of_kind(Kind::Bundle) {
-            let mut chains: BTreeMap<String, (Vec<Stamp>, Vec<Entry>)> = BTreeMap::new();
-            let report = bundle::report_with(path, bytes, self.anchor_expect(), |run, row, place| {
-                let (stamps, recent) = chains.entry(run.as_str().to_string()).or_default();
+            let mut chains: Table<(Vec<Stamp>, Vec<Entry>)> = Table::new();
+            let report = bundle::report_with(path, bytes, self.anchor_expect(), &mut |run, row, place| {
+                let (stamps, recent) = chains.get_or_default(run.as_str());
                 stamps.push(Stamp::of(row));
                 if self.session.options.shown {
                     recent.push(Entry::of(row, place));
@@ -221,9 +223,8 @@ impl<'a> Composer<'a> {
                 })
             };
             for (run, (stamps, recent)) in chains {
-                let holds = holds(&run);
-                let name = format!("the anchor in {path}");
-                self.anchored.entry(run).or_default().push(Anchored { name, holds, stamps, recent });
+                let (name, holds) = (format!("the anchor in {path}"), holds(&run));
+                self.anchored.get_or_default(&run).push(Anchored { name, holds, stamps, recent });
             }
             self.parts.push(report);
         }
@@ -231,14 +232,14 @@ impl<'a> Composer<'a> {
 
     /// Trees of anchors, checked out as files.
     fn trees(&mut self) {
-        let mut folders: BTreeMap<&str, Vec<(&str, &[u8])>> = BTreeMap::new();
+        let mut folders: Table<Vec<(&str, &[u8])>> = Table::new();
         for (path, bytes) in self.of_kind(Kind::Chunk).chain(self.of_kind(Kind::AnchorMeta)) {
             let folder = folder(path);
-            folders.entry(folder).or_default().push((&path[folder.len()..], bytes));
+            folders.get_or_default(folder).push((path.strip_prefix(folder).unwrap_or(path), bytes));
         }
-        for (folder, files) in folders {
+        for (folder, files) in &folders {
             let name = folder_name(folder, &self.session.name);
-            self.parts.push(anchor::report_tree(&name, folder, &files, self.anchor_expect()));
+            self.parts.push(anchor::report_tree(&name, folder, files, self.anchor_expect()));
         }
     }
 
@@ -247,7 +248,7 @@ impl<'a> Composer<'a> {
         let no_ledgers = self.ledgers().next().is_none() && self.anchored.is_empty();
         let mut met = !no_ledgers || expect == Expect::default();
         for (path, content) in &self.session.files {
-            let name = project::run_of_ledger(path).map_or_else(|| path.clone(), |run| run.to_string());
+            let name = project::run_of_ledger(path).map_or_else(|| path.to_string(), |run| run.to_string());
             match content {
                 Content::Ledger(ledger) => {
                     let mut report = ledger::report(&name, path, &ledger.outcome, &expect);
@@ -278,7 +279,10 @@ impl<'a> Composer<'a> {
                 || self.session.options.folder
                 || !self.session.archives.is_empty()
             {
-                self.missing.push(format!("an anchor of run {run}: nothing else says where its ledger ends"));
+                let what = format!("an anchor of run {run}: nothing else says where its ledger ends");
+                if !self.missing.contains(&what) {
+                    self.missing.push(what);
+                }
             }
             return;
         };
@@ -322,13 +326,13 @@ impl<'a> Composer<'a> {
         if !self.session.options.several && self.session.archives.is_empty() {
             return;
         }
-        let mut runs: BTreeMap<&str, Vec<(&str, &'a Ledger)>> = BTreeMap::new();
+        let mut runs: Table<Vec<(&str, &'a Ledger)>> = Table::new();
         for (path, ledger) in self.ledgers() {
             if let Some(run) = ledger.run() {
-                runs.entry(run).or_default().push((path, ledger));
+                runs.get_or_default(run).push((path, ledger));
             }
         }
-        for (run, ledgers) in runs {
+        for (run, ledgers) in &runs {
             if ledgers.len() < 2 {
                 continue;
             }
@@ -362,7 +366,7 @@ impl<'a> Composer<'a> {
         for (path, bytes) in self.of_kind(Kind::Spine) {
             let head_path = format!("{}spine.head", folder(path));
             let head = HeadFile::read(self.held(&head_path));
-            let mut walk = Walk::new(SpineRows::new(self.session.key.as_ref(), &head, Unseen));
+            let mut walk = Walk::new(SpineRows::new(self.session.key.as_ref(), &head, SpineIndex::default()));
             walk.push(bytes);
             let outcome = walk.finish(LastLine::Settled);
             let name = match folder(path) {
@@ -383,39 +387,40 @@ impl<'a> Composer<'a> {
     }
 
     /// The audit logs: the folder of each, with a final `/`, and its days by their names in it.
-    fn logs(&self) -> BTreeMap<String, BTreeMap<String, &'a [u8]>> {
-        let mut logs: BTreeMap<String, BTreeMap<String, &'a [u8]>> = BTreeMap::new();
+    fn logs(&self) -> Table<Table<&'a [u8]>> {
+        let mut logs: Table<Table<&'a [u8]>> = Table::new();
         for (path, content) in &self.session.files {
             let Content::Held(Kind::AuditDay | Kind::Packed, bytes) = content else { continue };
             let (at, name) = audit_place(path);
-            logs.entry(at.to_string()).or_default().insert(name, bytes);
+            logs.get_or_default(at).insert(&name, bytes);
         }
         logs
     }
 
     fn audit_logs(&mut self) {
-        for (root, days) in self.logs() {
-            let start = self.audit_start(&root, &days);
-            let arranged = arrange(days.keys().map(String::as_str));
-            let mut log = Log::new(self.session.key.as_ref(), start, Unseen).in_folder(&arranged);
+        for (root, days) in &self.logs() {
+            let start = self.audit_start(root, days);
+            let arranged = arrange(days.names());
+            let mut log =
+                Log::new(self.session.key.as_ref(), start, AuditIndex::default()).in_folder(&arranged);
             for day in &arranged.days {
                 log.open(day);
                 log.push(days.get(day.name).copied().unwrap_or_default());
             }
             let name = match days.len() {
                 1 if root.is_empty() && !self.session.options.folder => {
-                    let name = days.keys().next().map_or("", String::as_str);
+                    let name = days.names().next().unwrap_or_default();
                     name.strip_prefix("archive/").unwrap_or(name).to_string()
                 }
-                _ => folder_name(&root, &self.session.name),
+                _ => folder_name(root, &self.session.name),
             };
-            self.parts.push(audit::report(&name, &root, &log.finish(LastLine::Settled)));
+            self.parts.push(audit::report(&name, root, &log.finish(LastLine::Settled)));
         }
     }
 
     /// Where a log begins: at its first row, unless a manifest says otherwise, or days were given
     /// by themselves.
-    fn audit_start(&self, root: &str, days: &BTreeMap<String, &'a [u8]>) -> Start {
+    fn audit_start(&self, root: &str, days: &Table<&'a [u8]>) -> Start {
         let project = project::split(root);
         let stated = project.and_then(|(at, _)| self.manifests.get(at)).map(|m| m.audit_starts_after);
         match stated {
@@ -424,7 +429,7 @@ impl<'a> Composer<'a> {
             None if project.is_some() || self.session.options.folder => return Start::Genesis,
             None => {}
         }
-        let arranged = arrange(days.keys().map(String::as_str));
+        let arranged = arrange(days.names());
         let first = arranged.days.first().and_then(|day| {
             let row = first_row(days.get(day.name)?, day.archived())?;
             let row = json::parse(&row).ok()?;
@@ -437,20 +442,26 @@ impl<'a> Composer<'a> {
     }
 
     fn receipts(&mut self) {
-        let mut groups: BTreeMap<(&str, bool), Vec<&str>> = BTreeMap::new();
+        let mut groups: Table<[Vec<&str>; 2]> = Table::new();
         for (path, _) in self.of_kind(Kind::Receipt) {
-            let group = match project::split(path) {
+            let (root, in_project) = match project::split(path) {
                 Some((root, _)) => (root, true),
                 None => (folder(path), false),
             };
-            groups.entry(group).or_default().push(path);
+            groups.get_or_default(root)[usize::from(in_project)].push(path);
         }
-        for ((root, in_project), receipts) in groups {
-            let layout =
-                if in_project { self.project_files(root) } else { self.loose_files(root, &receipts) };
-            let files: Files<'_> = layout.iter().map(|(path, (_, bytes))| (path.as_str(), *bytes)).collect();
+        for (root, [loose, of_project]) in &groups {
+            self.receipts_of(root, false, loose);
+            self.receipts_of(root, true, of_project);
+        }
+    }
+
+    fn receipts_of(&mut self, root: &str, in_project: bool, receipts: &[&str]) {
+        if !receipts.is_empty() {
+            let layout = if in_project { self.project_files(root) } else { self.loose_files(root, receipts) };
+            let files: Files<'_> = layout.iter().map(|(path, (_, bytes))| (path, *bytes)).collect();
             let start = match in_project {
-                true => self.audit_start(&format!("{root}.sdd/audit/"), &BTreeMap::new()),
+                true => self.audit_start(&format!("{root}.sdd/audit/"), &Table::new()),
                 false => self.logs().get(root).map_or(Start::Genesis, |days| self.audit_start(root, days)),
             };
             let scope = if in_project { Scope::Project } else { Scope::Alone };
@@ -470,7 +481,7 @@ impl<'a> Composer<'a> {
     }
 
     /// What belongs to a project's receipts: paths in it, where these really are, and their bytes.
-    fn project_files(&self, root: &str) -> BTreeMap<String, (&'a str, &'a [u8])> {
+    fn project_files(&self, root: &str) -> Table<(&'a str, &'a [u8])> {
         self.session
             .files
             .iter()
@@ -481,19 +492,19 @@ impl<'a> Composer<'a> {
                     Content::Journal(journal) => journal.bytes.as_ref()?,
                     _ => return None,
                 };
-                below.starts_with(".sdd/").then(|| (below.to_string(), (path.as_str(), bytes.as_slice())))
+                below.starts_with(".sdd/").then_some((below, (path, bytes.as_slice())))
             })
             .collect()
     }
 
     /// What lies beside loose receipts, as if it were in its place in a project.
-    fn loose_files(&self, at: &str, receipts: &[&str]) -> BTreeMap<String, (&'a str, &'a [u8])> {
-        let mut layout = BTreeMap::new();
+    fn loose_files(&self, at: &str, receipts: &[&str]) -> Table<(&'a str, &'a [u8])> {
+        let mut layout = Table::new();
         let mut journals = Vec::new();
         for (path, content) in self.session.files.iter().filter(|(path, _)| path.starts_with(at)) {
             match content {
                 Content::Journal(journal) if folder(path) == at => {
-                    journals.extend(journal.bytes.as_ref().map(|bytes| (path.as_str(), bytes.as_slice())));
+                    journals.extend(journal.bytes.as_ref().map(|bytes| (path, bytes.as_slice())));
                 }
                 Content::Held(kind, bytes) => {
                     let place = match kind {
@@ -501,13 +512,13 @@ impl<'a> Composer<'a> {
                             format!(".sdd/audit/{}", audit_place(path).1)
                         }
                         _ if folder(path) != at => continue,
-                        Kind::Receipt => path.clone(),
+                        Kind::Receipt => path.to_string(),
                         Kind::Spine => ".sdd/lineage/escalations/spine.jsonl".to_string(),
                         Kind::SpineHead => ".sdd/lineage/escalations/spine.head".to_string(),
                         Kind::PublicKey => ".sdd/identity/escalation-identity-public.pem".to_string(),
                         _ => continue,
                     };
-                    layout.insert(place, (path.as_str(), bytes.as_slice()));
+                    layout.insert(&place, (path, bytes.as_slice()));
                 }
                 _ => {}
             }
@@ -519,10 +530,12 @@ impl<'a> Composer<'a> {
             let Some(run) = run.map(|binding| binding.run_id) else { continue };
             let journal = match journals.as_slice() {
                 [journal] => Some(journal),
-                several => several.iter().find(|(path, _)| path[at.len()..].contains(run.as_str())),
+                several => several
+                    .iter()
+                    .find(|(path, _)| path.strip_prefix(at).is_some_and(|name| has(name, run.as_str()))),
             };
             if let Some(journal) = journal {
-                layout.insert(format!(".sdd/runs/{run}/journal.jsonl"), *journal);
+                layout.insert(&format!(".sdd/runs/{run}/journal.jsonl"), *journal);
             }
         }
         layout
@@ -560,7 +573,7 @@ impl<'a> Composer<'a> {
     /// What the files are, and whether all of them are something.
     fn files_check(&self) -> (Check, bool) {
         const ID: &str = "evidence.files";
-        let mut kinds: BTreeMap<&'static str, usize> = BTreeMap::new();
+        let mut kinds: Table<usize> = Table::new();
         let (mut unknown, mut large, mut private) = (Vec::new(), Vec::new(), Vec::new());
         for (path, content) in &self.session.files {
             match content {
@@ -568,15 +581,15 @@ impl<'a> Composer<'a> {
                 Content::Held(Kind::PrivateKey, _) => private.push(path),
                 Content::Held(Kind::Manifest, _) | Content::Unpacked => {}
                 Content::TooLarge => large.push(path),
-                Content::Ledger(_) => *kinds.entry("ledger").or_default() += 1,
-                Content::Steps(_) => *kinds.entry("step journal").or_default() += 1,
-                Content::Journal(_) => *kinds.entry("event journal").or_default() += 1,
-                Content::Held(kind, _) => *kinds.entry(spoken(*kind)).or_default() += 1,
+                Content::Ledger(_) => *kinds.get_or_default("ledger") += 1,
+                Content::Steps(_) => *kinds.get_or_default("step journal") += 1,
+                Content::Journal(_) => *kinds.get_or_default("event journal") += 1,
+                Content::Held(kind, _) => *kinds.get_or_default(spoken(*kind)) += 1,
             }
         }
         let said: Vec<_> = kinds.iter().map(|(kind, count)| counted(size(*count), kind)).collect();
         let said = if said.is_empty() { String::from("no evidence") } else { said.join(", ") };
-        let first = |paths: &[&String]| {
+        let first = |paths: &[&str]| {
             let more = if paths.len() > 1 { format!(" and {} more", paths.len() - 1) } else { String::new() };
             format!("{}{more}", shown(paths[0]))
         };
@@ -627,7 +640,7 @@ impl<'a> Composer<'a> {
 /// The audit log that a day's file is of, and the file's name in it.
 fn audit_place(path: &str) -> (&str, String) {
     let at = folder(path);
-    let name = &path[at.len()..];
+    let name = path.strip_prefix(at).unwrap_or(path);
     match at.strip_suffix("archive/") {
         Some(root) if root.is_empty() || root.ends_with('/') => (root, format!("archive/{name}")),
         _ if name.ends_with(".gz") => (at, format!("archive/{name}")),
@@ -699,12 +712,12 @@ pub(super) fn around(side: &Side<'_>, entry: u64, run: &str) -> Vec<Entry> {
         Rows::Text(Some(text)) => {
             let mut found = Vec::new();
             let run = RunId::new(run).ok();
-            let rows = ledger::LedgerRows::new(run.as_ref(), |row: &ledger::Row<'_>, place: Place| {
+            let visit: ledger::Visitor<'_> = Box::new(|row: &ledger::Row<'_>, place: Place| {
                 if near.contains(&place.entry) {
                     found.push(Entry::of(row, place));
                 }
             });
-            let mut walk = Walk::new(rows);
+            let mut walk = Walk::new(ledger::LedgerRows::new(run.as_ref(), visit));
             walk.push(text);
             drop(walk.finish(LastLine::Settled));
             found

@@ -10,12 +10,12 @@ use core::cell::RefCell;
 use super::kind::{self, ENOUGH, Kind, tell};
 use super::manifest::Seal;
 use super::project;
-use crate::chain::{LastLine, Outcome, Place, Visit, Walk, length};
+use crate::chain::{LastLine, Outcome, Place, Walk, length};
 use crate::compare::Stamp;
 use crate::hash::{Digest, Hasher};
-use crate::journal::{Event, EventRows};
+use crate::journal::{self, Event, EventRows};
 use crate::json::{Text, Value};
-use crate::ledger::{LedgerRows, Row, State};
+use crate::ledger::{self, LedgerRows, Row, State};
 use crate::step::StepRows;
 
 /// How many bytes all files that are held may have together: 256 MiB. Ledgers and step journals
@@ -28,11 +28,9 @@ const MAX_SHOWN: usize = 16 << 20;
 /// How many of the last entries or events are shown.
 pub(super) const RECENT: usize = 100;
 
-pub(super) type Visitor = Box<dyn FnMut(&Row<'_>, Place)>;
-
 /// A file that was read to its end.
 pub(super) enum Content {
-    Ledger(Ledger),
+    Ledger(Box<Ledger>),
     Steps(Outcome<StepRows>),
     Journal(Journal),
     /// Of a kind that is read as a whole, with others.
@@ -45,7 +43,7 @@ pub(super) enum Content {
 
 /// A ledger that was walked.
 pub(super) struct Ledger {
-    pub(super) outcome: Outcome<LedgerRows<Visitor>>,
+    pub(super) outcome: Outcome<LedgerRows<ledger::Visitor<'static>>>,
     /// Its entries, where others are compared with it.
     pub(super) stamps: Vec<Stamp>,
     /// What they come to, where it is shown.
@@ -90,23 +88,14 @@ impl Entry {
 
 /// An event journal that was walked.
 pub(super) struct Journal {
-    pub(super) outcome: Outcome<EventRows<Recent>>,
+    pub(super) outcome: Outcome<EventRows<journal::Visitor<'static>>>,
+    pub(super) recent: Recent,
     /// Its bytes, for receipts.
     pub(super) bytes: Option<Vec<u8>>,
 }
 
-/// The last events; a visitor.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Recent(pub(super) VecDeque<(u64, Text, Option<Value>, Digest)>);
-
-impl Visit<Event> for Recent {
-    fn visit(&mut self, event: &Event, _: Place) {
-        if self.0.len() == RECENT {
-            self.0.pop_front();
-        }
-        self.0.push_back((event.index, event.event.clone(), event.ts.clone(), event.event_hash));
-    }
-}
+/// The last events.
+pub(super) type Recent = VecDeque<(u64, Text, Option<Value>, Digest)>;
 
 /// What is wanted of a file besides its check.
 #[derive(Clone, Debug, Default)]
@@ -136,16 +125,22 @@ enum Stage {
     Untold,
     Ledger(Box<LedgerWalk>),
     Steps(Box<Walk<StepRows>>),
-    Journal(Box<Walk<EventRows<Recent>>>, Option<Vec<u8>>),
+    Journal(Box<JournalWalk>),
     Held(Kind, Vec<u8>),
     TooLarge,
     Archive,
 }
 
 struct LedgerWalk {
-    walk: Walk<LedgerRows<Visitor>>,
+    walk: Walk<LedgerRows<ledger::Visitor<'static>>>,
     taken: Rc<RefCell<Taken>>,
     text: Option<Vec<u8>>,
+}
+
+struct JournalWalk {
+    walk: Walk<EventRows<journal::Visitor<'static>>>,
+    recent: Rc<RefCell<Recent>>,
+    bytes: Option<Vec<u8>>,
 }
 
 #[derive(Default)]
@@ -208,8 +203,9 @@ impl Incoming {
         let content = match self.stage {
             Stage::Ledger(ledger) => ledger.finish(last_line),
             Stage::Steps(walk) => Content::Steps(walk.finish(last_line)),
-            Stage::Journal(walk, bytes) => {
-                Content::Journal(Journal { outcome: walk.finish(last_line), bytes })
+            Stage::Journal(journal) => {
+                let JournalWalk { walk, recent, bytes } = *journal;
+                Content::Journal(Journal { outcome: walk.finish(last_line), recent: recent.take(), bytes })
             }
             Stage::Held(kind, bytes) => Content::Held(kind, bytes),
             Stage::TooLarge => Content::TooLarge,
@@ -224,9 +220,7 @@ impl Incoming {
         self.stage = match kind::named(&self.path).unwrap_or_else(|| tell(&start)) {
             Kind::Ledger | Kind::Empty => Stage::Ledger(Box::new(self.ledger())),
             Kind::StepJournal => Stage::Steps(Box::new(Walk::new(StepRows::default()))),
-            Kind::EventJournal => {
-                Stage::Journal(Box::new(Walk::new(EventRows::new(Recent::default()))), Some(Vec::new()))
-            }
+            Kind::EventJournal => Stage::Journal(Box::new(JournalWalk::new())),
             Kind::Archive => Stage::Archive,
             kind => Stage::Held(kind, Vec::new()),
         };
@@ -243,13 +237,13 @@ impl Incoming {
         match &mut self.stage {
             Stage::Ledger(ledger) => ledger.push(bytes),
             Stage::Steps(walk) => walk.push(bytes),
-            Stage::Journal(walk, held) => {
-                walk.push(bytes);
-                if let Some(kept) = held
+            Stage::Journal(journal) => {
+                journal.walk.push(bytes);
+                if let Some(kept) = &mut journal.bytes
                     && !room.take(kept, bytes)
                 {
                     room.give_back(kept);
-                    *held = None;
+                    journal.bytes = None;
                 }
             }
             // Nobody looks into these.
@@ -272,8 +266,10 @@ impl Incoming {
         let (stamps, shown) = (self.wanted.stamps, self.wanted.shown);
         let visit = (stamps || shown).then(|| {
             let taken = Rc::clone(&taken);
-            Box::new(move |row: &Row<'_>, place: Place| taken.borrow_mut().take(row, place, stamps, shown))
-                as Visitor
+            let visit: ledger::Visitor<'static> = Box::new(move |row: &Row<'_>, place: Place| {
+                taken.borrow_mut().take(row, place, stamps, shown);
+            });
+            visit
         });
         let rows = LedgerRows::visited_by(run.as_ref(), visit).looking_for(self.wanted.hashes.clone());
         LedgerWalk { walk: Walk::new(rows), taken, text: shown.then(Vec::new) }
@@ -304,7 +300,22 @@ impl LedgerWalk {
     fn finish(self, last_line: LastLine) -> Content {
         let outcome = self.walk.finish(last_line);
         let Taken { stamps, state, recent } = self.taken.take();
-        Content::Ledger(Ledger { outcome, stamps, state, recent, text: self.text })
+        Content::Ledger(Box::new(Ledger { outcome, stamps, state, recent, text: self.text }))
+    }
+}
+
+impl JournalWalk {
+    fn new() -> JournalWalk {
+        let recent = Rc::<RefCell<Recent>>::default();
+        let taken = Rc::clone(&recent);
+        let visit: journal::Visitor<'static> = Box::new(move |event: &Event, _| {
+            let mut taken = taken.borrow_mut();
+            if taken.len() == RECENT {
+                taken.pop_front();
+            }
+            taken.push_back((event.index, event.event.clone(), event.ts.clone(), event.event_hash));
+        });
+        JournalWalk { walk: Walk::new(EventRows::new(visit)), recent, bytes: Some(Vec::new()) }
     }
 }
 

@@ -3,6 +3,7 @@
 use super::{manifest, project, tar};
 use crate::anchor::META_NAME;
 use crate::anchor::bundle::Bundle;
+use crate::find::find;
 use crate::json;
 
 /// How many bytes from a file's start are enough to tell.
@@ -133,12 +134,12 @@ pub fn tell(beginning: &[u8]) -> Kind {
             return kind;
         }
     }
-    by_fields(|field| memchr::memmem::find(beginning, alloc::format!("\"{field}\"").as_bytes()).is_some())
+    by_fields(|field| find(beginning, alloc::format!("\"{field}\"").as_bytes()).is_some())
 }
 
 fn pem(beginning: &[u8]) -> Option<Kind> {
     let label = beginning.trim_ascii_start().strip_prefix(b"-----BEGIN ")?;
-    let label = &label[..memchr::memmem::find(label, b"-----")?];
+    let label = &label[..find(label, b"-----")?];
     Some(match label {
         b"PUBLIC KEY" => Kind::PublicKey,
         _ if label.ends_with(b"PRIVATE KEY") => Kind::PrivateKey,

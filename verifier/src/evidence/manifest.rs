@@ -15,13 +15,13 @@
 //! Does not prove who made the archive, or that it is all there was: whoever changes a file can
 //! change this one too.
 
-use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use crate::hash::Digest;
 use crate::json::{self, Object, Value, ascii_indented};
+use crate::table::Table;
 
 /// Its path in the archive.
 pub const NAME: &str = "MANIFEST.json";
@@ -46,7 +46,7 @@ pub struct Manifest {
     /// Where the audit log that is in it goes on from.
     pub audit_starts_after: Option<Digest>,
     /// The files: how many bytes, and their SHA-256.
-    pub files: BTreeMap<String, Seal>,
+    pub files: Table<Seal>,
 }
 
 /// The size and hash of a file.
@@ -89,7 +89,7 @@ impl Manifest {
                 ("bytes", Value::from(seal.bytes)),
                 ("sha256", Value::from(seal.sha256.to_hex())),
             ]);
-            (path.as_str(), Value::from(seal))
+            (path, Value::from(seal))
         });
         let (kind, id) = match &self.subject {
             Subject::Run(id) => ("run", id),
@@ -108,21 +108,21 @@ impl Manifest {
 
     /// What is wrong with the files of an archive, by this manifest; `None` if nothing is.
     #[must_use]
-    pub fn mismatch(&self, found: &BTreeMap<String, Seal>) -> Option<(String, &'static str)> {
+    pub fn mismatch(&self, found: &Table<Seal>) -> Option<(String, &'static str)> {
         for (path, stated) in &self.files {
             match found.get(path) {
-                None => return Some((path.clone(), "is named and not there")),
+                None => return Some((path.to_string(), "is named and not there")),
                 Some(seal) if seal.bytes != stated.bytes => {
-                    return Some((path.clone(), "has another size than stated"));
+                    return Some((path.to_string(), "has another size than stated"));
                 }
                 Some(seal) if seal != stated => {
-                    return Some((path.clone(), "has another SHA-256 than stated"));
+                    return Some((path.to_string(), "has another SHA-256 than stated"));
                 }
                 Some(_) => {}
             }
         }
-        let extra = found.keys().find(|path| path.as_str() != NAME && !self.files.contains_key(*path))?;
-        Some((extra.clone(), "is there and not named"))
+        let extra = found.names().find(|path| *path != NAME && !self.files.contains(path))?;
+        Some((extra.to_string(), "is there and not named"))
     }
 }
 
@@ -147,7 +147,7 @@ fn starts_after(value: Option<&Value>) -> Result<Option<Digest>, &'static str> {
     }
 }
 
-fn files(value: Option<&Value>) -> Option<BTreeMap<String, Seal>> {
+fn files(value: Option<&Value>) -> Option<Table<Seal>> {
     let object = value?.as_object()?;
     object
         .iter()
@@ -155,7 +155,7 @@ fn files(value: Option<&Value>) -> Option<BTreeMap<String, Seal>> {
             let seal = seal.as_object()?;
             let bytes = seal.get("bytes")?.as_u64()?;
             let sha256 = Digest::from_hex(seal.get("sha256")?.as_str()?.as_bytes())?;
-            Some((path.as_str()?.to_string(), Seal { bytes, sha256 }))
+            Some((path.as_str()?, Seal { bytes, sha256 }))
         })
         .collect()
 }
@@ -195,16 +195,16 @@ mod tests {
         let found = manifest.files.clone();
         assert_eq!(manifest.mismatch(&found), None);
         let mut fewer = found.clone();
-        fewer.remove("a");
+        fewer = fewer.iter().filter(|(path, _)| *path != "a").map(|(path, seal)| (path, *seal)).collect();
         assert_eq!(manifest.mismatch(&fewer).unwrap().1, "is named and not there");
         let mut more = found.clone();
-        more.insert(String::from("z"), found["a"]);
+        more.insert("z", found["a"]);
         assert_eq!(manifest.mismatch(&more).unwrap().1, "is there and not named");
         let mut other = found.clone();
-        other.insert(String::from("a"), found["b/c"]);
+        other.insert("a", found["b/c"]);
         assert!(manifest.mismatch(&other).is_some());
         let mut own = found;
-        own.insert(String::from(NAME), manifest.files["a"]);
+        own.insert(NAME, manifest.files["a"]);
         assert_eq!(manifest.mismatch(&own), None);
     }
 }

@@ -2,6 +2,7 @@
 
 use alloc::string::String;
 
+use crate::find::{find, has};
 use crate::id::RunId;
 
 const FOLDER: &str = ".sdd/";
@@ -23,8 +24,8 @@ pub(super) fn split(path: &str) -> Option<(&str, &str)> {
     if path.starts_with(FOLDER) {
         return Some(("", path));
     }
-    let at = path.find("/.sdd/")?;
-    Some(path.split_at(at + 1))
+    let at = find(path.as_bytes(), b"/.sdd/")?;
+    path.split_at_checked(at + 1)
 }
 
 /// Whether a file of a folder that was given is worth reading: of a project its evidence, of
@@ -35,7 +36,7 @@ pub fn is_evidence(path: &str) -> bool {
         (name.starts_with('.') && name != ".sdd")
             || name.ends_with(".lock")
             || name.ends_with(".tmp")
-            || name.contains(".torn-")
+            || has(name, ".torn-")
     };
     let kept = |(_, below): (&str, &str)| KEPT.iter().any(|kept| below.starts_with(kept));
     !path.split('/').any(aside) && split(path).is_none_or(kept)
@@ -50,7 +51,7 @@ pub(super) fn run_of_ledger(path: &str) -> Option<RunId> {
 
 /// The folder that a file lies in: empty, or with a final `/`.
 pub(super) fn folder(path: &str) -> &str {
-    path.rfind('/').map_or("", |at| &path[..=at])
+    path.rfind('/').map_or("", |at| path.get(..=at).unwrap_or_default())
 }
 
 /// The name of a folder, without its final `/`; `whole` if it is all that was given.

@@ -1,6 +1,5 @@
 //! Files in, one report out.
 
-use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -17,6 +16,7 @@ use crate::json::Value;
 use crate::ledger::Expect;
 use crate::receipt::Trust;
 use crate::report::{Report, Requirement};
+use crate::table::Table;
 use crate::tag::MasterKey;
 
 /// How many files may be given, those in archives among them.
@@ -49,10 +49,10 @@ pub struct Session {
     pub(super) name: String,
     pub(super) options: Options,
     pub(super) key: Option<MasterKey>,
-    pub(super) files: BTreeMap<String, Content>,
+    pub(super) files: Table<Content>,
     pub(super) archives: Vec<Archive>,
     /// The sizes and hashes of a folder's files: an unpacked archive has a manifest of them.
-    pub(super) seals: BTreeMap<String, Seal>,
+    pub(super) seals: Table<Seal>,
     /// Why a file was not taken.
     pub(super) refused: Vec<(String, String)>,
     pub(super) anchors: Vec<Anchor>,
@@ -74,7 +74,7 @@ pub(super) struct Archive {
     pub(super) path: String,
     /// What stands before the paths of its files.
     pub(super) root: String,
-    pub(super) seals: BTreeMap<String, Seal>,
+    pub(super) seals: Table<Seal>,
     pub(super) fault: Option<TarError>,
     untar: Untar,
     member: Option<Incoming>,
@@ -94,9 +94,9 @@ impl Session {
             name: name.to_string(),
             options,
             key: None,
-            files: BTreeMap::new(),
+            files: Table::new(),
             archives: Vec::new(),
-            seals: BTreeMap::new(),
+            seals: Table::new(),
             refused: Vec::new(),
             anchors: Vec::new(),
             under_way: None,
@@ -151,9 +151,9 @@ impl Session {
             archive.member = None;
         }
         if self.options.folder {
-            self.seals.insert(path.clone(), seal);
+            self.seals.insert(&path, seal);
         }
-        self.files.insert(path, content);
+        self.files.insert(&path, content);
     }
 
     /// Takes an anchor that was verified elsewhere: the report on it and its entries. `name` says
@@ -170,7 +170,7 @@ impl Session {
 
     /// The ledgers that were given: the run, whether it holds, its entries.
     pub fn ledgers(&self) -> impl Iterator<Item = (&str, bool, &[Stamp])> {
-        self.files.values().filter_map(|content| match content {
+        self.files.iter().filter_map(|(_, content)| match content {
             Content::Ledger(ledger) => Some((ledger.run()?, ledger.holds(), ledger.stamps.as_slice())),
             _ => None,
         })
@@ -188,7 +188,7 @@ impl Session {
 
     fn takes(&self, path: &str) -> Result<(), String> {
         path::check(path)?;
-        if self.files.contains_key(path) {
+        if self.files.contains(path) {
             return Err("a file of this path is there already".to_string());
         }
         if self.files.len() >= MAX_FILES {
@@ -216,7 +216,7 @@ impl Session {
         Archive {
             path: path.to_string(),
             root,
-            seals: BTreeMap::new(),
+            seals: Table::new(),
             fault: None,
             untar: Untar::default(),
             member: None,
@@ -250,8 +250,8 @@ impl Session {
                 if start.is_some() {
                     return Err("an archive in an archive is not opened".to_string());
                 }
-                seals.insert(path.strip_prefix(root.as_str()).unwrap_or(&path).to_string(), seal);
-                match files.insert(path.clone(), content) {
+                seals.insert(path.strip_prefix(root.as_str()).unwrap_or(&path), seal);
+                match files.insert(&path, content) {
                     None => Ok(()),
                     Some(_) => Err(format!("{path} is there already")),
                 }

@@ -11,13 +11,14 @@
 //!
 //! Source: POSIX.1-2017 pax, "ustar Interchange Format". Does not prove who packed it.
 
-use alloc::collections::BTreeSet;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt;
 
+use super::compose::shown;
 use super::path;
+use crate::table::Table;
 
 const BLOCK: usize = 512;
 
@@ -61,7 +62,7 @@ pub struct Untar {
     at: u64,
     stage: Stage,
     block: Vec<u8>,
-    names: BTreeSet<String>,
+    names: Table<()>,
 }
 
 #[derive(Debug)]
@@ -81,7 +82,7 @@ pub fn is_one(beginning: &[u8]) -> bool {
 
 impl Default for Untar {
     fn default() -> Untar {
-        Untar { at: 0, stage: Stage::Header, block: Vec::with_capacity(BLOCK), names: BTreeSet::new() }
+        Untar { at: 0, stage: Stage::Header, block: Vec::with_capacity(BLOCK), names: Table::new() }
     }
 }
 
@@ -215,7 +216,7 @@ impl Untar {
                 if name.is_empty() {
                     return Ok(Stage::Header);
                 }
-                if !self.names.insert(name.clone()) {
+                if self.names.insert(&name, ()).is_some() {
                     return Err(format!("{name} is there twice"));
                 }
                 if folder {
@@ -342,10 +343,7 @@ fn harmless(mut text: &[u8], global: bool) -> Result<(), String> {
             _ => !global && (key.starts_with("LIBARCHIVE.") || key.starts_with("SCHILY.")),
         };
         if !known {
-            return Err(format!(
-                "an extended header sets {}; pack it with 'tar --format=ustar'",
-                key.escape_debug()
-            ));
+            return Err(format!("an extended header sets {}; pack it with 'tar --format=ustar'", shown(key)));
         }
         text = &text[stated..];
     }

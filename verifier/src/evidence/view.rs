@@ -78,7 +78,7 @@ fn board(state: &State) -> Value {
             Value::from(Object::of([
                 ("attempts", Value::from(task.attempts)),
                 ("last_seq", Value::from(task.last_seq)),
-                ("task_id", Value::from(id.as_str())),
+                ("task_id", Value::from(id)),
             ]))
         });
         Value::from(Object::of([
@@ -91,7 +91,7 @@ fn board(state: &State) -> Value {
 }
 
 fn of_journal(path: &str, journal: &Journal) -> Value {
-    let events = journal.outcome.rows.visitor.0.iter().map(|(index, event, ts, hash)| {
+    let events = journal.recent.iter().map(|(index, event, ts, hash)| {
         Value::from(Object::of([
             ("index", Value::from(*index)),
             ("event", Value::String(event.clone())),

@@ -34,7 +34,7 @@ impl Gate {
                     Check::new(ID, Status::NotChecked, sentence)
                 }
                 Some(chain) if head.is_in(&chain.stamps) => {
-                    let more = chain.stamps.len() as u64 - head.entries;
+                    let more = chain.entries().saturating_sub(head.entries);
                     let sentence = match more {
                         0 => format!("run {run} is as the base has it: {}", counted(head.entries, "entry")),
                         _ => format!(
@@ -116,8 +116,8 @@ impl Gate {
                     let sentence = format!("run {run} is named with fewer entries than the base names");
                     Check::new(ID, Status::Fail, sentence)
                 }
-                Some(chain) if (chain.stamps.len() as u64) > head.entries => {
-                    let more = chain.stamps.len() as u64 - head.entries;
+                Some(chain) if chain.entries() > head.entries => {
+                    let more = chain.entries().saturating_sub(head.entries);
                     let sentence = format!("run {run} has {more} more than is named: {UPDATE} takes them in");
                     Check::new(ID, Status::Warn, sentence)
                 }

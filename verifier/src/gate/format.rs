@@ -149,7 +149,7 @@ pub fn markdown(report: &Report) -> String {
     );
     let findings = findings(report);
     if findings.is_empty() {
-        let checked = counted(report.parts.len() as u64, "subject");
+        let checked = counted(report.parts.len(), "subject");
         out.push_str(&format!("{checked} checked, nothing to report.\n"));
         return out;
     }

@@ -61,6 +61,12 @@ struct Chain {
     stamps: Vec<Stamp>,
 }
 
+impl Chain {
+    fn entries(&self) -> u64 {
+        u64::try_from(self.stamps.len()).unwrap_or(u64::MAX)
+    }
+}
+
 /// A check of a repository under way.
 #[derive(Debug)]
 pub struct Gate {
@@ -254,11 +260,10 @@ impl Gate {
             // What is missing was judged by the policy.
             report.verdict = Verdict::Empty;
         } else if report.verdict == Verdict::Incomplete {
-            let of = counted(report.parts.len() as u64, "subject");
+            let of = counted(report.parts.len(), "subject");
             report.summary = format!("{of}, none failed, and not all could be checked");
         } else if report.verdict.exit_code() == 0 {
-            report.summary =
-                format!("{} held, none rewritten", counted(report.parts.len() as u64, "subject"));
+            report.summary = format!("{} held, none rewritten", counted(report.parts.len(), "subject"));
         }
         checks.append(&mut report.checks);
         report.checks = checks;
@@ -352,11 +357,11 @@ fn read_policy(files: &Files<'_>, checks: &mut Vec<Check>) -> Policy {
 /// What a program that reads the report asks for first: how many runs and entries there are, and
 /// the head, where there is one run.
 fn facts(chains: &BTreeMap<String, Chain>) -> Object {
-    let entries: u64 = chains.values().map(|chain| chain.stamps.len() as u64).sum();
+    let entries: u64 = chains.values().map(|chain| chain.entries()).sum();
     let only = (chains.len() == 1).then(|| chains.values().next()).flatten();
     let head = only.filter(|chain| chain.holds).and_then(|chain| chain.stamps.last());
     Object::of([
-        ("runs", Value::from(chains.len() as u64)),
+        ("runs", Value::from(u64::try_from(chains.len()).unwrap_or(u64::MAX))),
         ("entries", Value::from(entries)),
         ("head_hash", Value::from(head.map(|stamp| stamp.entry_hash.to_hex()))),
     ])

@@ -24,4 +24,4 @@ mod walk;
 
 pub use event::{BadDraft, Draft, Event, Fork, Profile, Snapshot, next};
 pub use verify::report;
-pub use walk::EventRows;
+pub use walk::{EventRows, Visitor};

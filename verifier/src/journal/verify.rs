@@ -50,7 +50,7 @@ pub fn report<V>(
         },
     };
     let whole = outcome.fault_count == 0 || outcome.recovery.is_some();
-    let mut facts = chain_facts(outcome, Digest::ZERO, 0);
+    let mut facts = chain_facts(&outcome.of_any_kind(), Digest::ZERO, 0);
     facts.remove("rows_not_canonical");
     let head = outcome.rows.head().map(|head| head.to_hex());
     facts.insert("head_hash".into(), Value::from(head.filter(|_| whole)));

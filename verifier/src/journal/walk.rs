@@ -1,5 +1,6 @@
 //! How events link.
 
+use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
 
@@ -7,6 +8,9 @@ use super::event::{Event, Profile, unencodable};
 use crate::chain::{FaultKind, Line, Place, Rows, Visit, read_object};
 use crate::hash::Digest;
 use crate::ledger::row::shown;
+
+/// A visitor of events, whatever it does: all walks that have one are the same code.
+pub type Visitor<'a> = Box<dyn FnMut(&Event, Place) + 'a>;
 
 /// The rows of an event journal.
 #[derive(Clone, Debug)]

@@ -6,6 +6,7 @@ use core::fmt;
 use super::number::{push_ecmascript, push_python};
 use super::text::{Text, units};
 use super::{Object, Value};
+use crate::order;
 
 /// A canonical form of JSON.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -112,7 +113,7 @@ impl Encoder<'_> {
         self.out.push(b'{');
         if self.encoding == Encoding::JcsV2 {
             let mut members: Vec<_> = object.iter().collect();
-            members.sort_by(|(left, _), (right, _)| left.utf16().cmp(right.utf16()));
+            order::sort_by(&mut members, |(left, _), (right, _)| left.utf16().cmp(right.utf16()));
             self.members(members.into_iter(), level)?;
         } else {
             self.members(object.iter(), level)?;

@@ -11,7 +11,8 @@ use core::fmt;
 
 use super::number::{Int, MAX_INT_DIGITS};
 use super::text::Text;
-use super::{Object, Value};
+use super::{Object, Value, float};
+use crate::order;
 
 /// How deep containers may nest; the outermost is level 1.
 pub const MAX_DEPTH: usize = 128;
@@ -190,7 +191,7 @@ impl<'a> Parser<'a> {
             let value = self.value(depth + 1)?;
             members.push((key, value));
         }
-        members.sort_by(|(left, _), (right, _)| left.cmp(right));
+        order::sort_by(&mut members, |(left, _), (right, _)| left.cmp(right));
         let before = members.len();
         members.dedup_by(|(later, _), (earlier, _)| later == earlier);
         if members.len() < before {
@@ -235,14 +236,14 @@ impl<'a> Parser<'a> {
             b'f' => self.word("false", Value::Bool(false)),
             b'N' => self.not_finite("NaN"),
             b'I' => self.not_finite("Infinity"),
-            b'-' if self.text[self.at..].starts_with("-I") => self.not_finite("-Infinity"),
+            b'-' if self.rest().starts_with(b"-I") => self.not_finite("-Infinity"),
             b'-' | b'0'..=b'9' => self.number(),
             _ => Err(NotJson),
         }
     }
 
     fn word(&mut self, word: &str, value: Value) -> Result<Value, NotJson> {
-        if !self.text[self.at..].starts_with(word) {
+        if !self.rest().starts_with(word.as_bytes()) {
             return Err(NotJson);
         }
         self.at += word.len();
@@ -286,7 +287,7 @@ impl<'a> Parser<'a> {
                 return Err(NotJson);
             }
         }
-        let token = &self.text[start..self.at];
+        let token = self.text_from(start);
         if !float {
             if digits > MAX_INT_DIGITS {
                 self.exceeded(Limit::Digits);
@@ -294,9 +295,8 @@ impl<'a> Parser<'a> {
             }
             return Ok(Value::Int(Int::from_token(token)));
         }
-        // Correctly rounded, whatever the length: that is what `f64::from_str` promises.
-        match token.parse::<f64>() {
-            Ok(value) if value.is_finite() => Ok(Value::Float(value)),
+        match float::read(token) {
+            value if value.is_finite() => Ok(Value::Float(value)),
             _ => {
                 self.exceeded(Limit::NotFinite);
                 Ok(Value::Null)
@@ -305,8 +305,7 @@ impl<'a> Parser<'a> {
     }
 
     fn digits(&mut self) -> usize {
-        let rest = &self.text.as_bytes()[self.at..];
-        let count = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        let count = self.rest().iter().take_while(|byte| byte.is_ascii_digit()).count();
         self.at += count;
         count
     }
@@ -315,9 +314,9 @@ impl<'a> Parser<'a> {
         self.expect(b'"')?;
         let mut text = Text::default();
         loop {
-            let run = super::plain::text_run(&self.text.as_bytes()[self.at..]);
-            text.push_str(&self.text[self.at..self.at + run]);
-            self.at += run;
+            let start = self.at;
+            self.at += super::plain::text_run(self.rest());
+            text.push_str(self.text_from(start));
             match self.peek().ok_or(NotJson)? {
                 b'"' => {
                     self.at += 1;
@@ -418,6 +417,15 @@ impl<'a> Parser<'a> {
         }
     }
 
+    fn rest(&self) -> &'a [u8] {
+        self.text.as_bytes().get(self.at..).unwrap_or_default()
+    }
+
+    /// What was read from a place on. It begins and ends with ASCII, so it is a text.
+    fn text_from(&self, start: usize) -> &'a str {
+        self.text.get(start..self.at).unwrap_or_default()
+    }
+
     fn peek(&self) -> Option<u8> {
         self.text.as_bytes().get(self.at).copied()
     }
@@ -443,7 +451,7 @@ fn hex_unit(digits: &[u8]) -> Option<u16> {
 /// A text that stands for a value in messages: at most 120 bytes of it.
 pub(crate) fn excerpt(text: &str) -> String {
     match text.char_indices().nth(120) {
-        Some((end, _)) => alloc::format!("{}…", &text[..end]),
+        Some((end, _)) => alloc::format!("{}…", text.get(..end).unwrap_or_default()),
         None => String::from(text),
     }
 }

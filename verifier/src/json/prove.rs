@@ -7,6 +7,7 @@
 
 use alloc::vec::Vec;
 
+use super::float;
 use super::number::{MAX_INT_DIGITS, push_python};
 use super::parse::MAX_DEPTH;
 use super::plain::ascii_run;
@@ -176,7 +177,7 @@ pub(crate) fn number(bytes: &[u8], at: usize) -> Option<usize> {
     if token.len() > 32 {
         return None;
     }
-    let value: f64 = core::str::from_utf8(token).ok()?.parse().ok()?;
+    let value = float::read(core::str::from_utf8(token).ok()?);
     if !value.is_finite() {
         return None;
     }

@@ -7,6 +7,7 @@ use core::fmt;
 use zeroize::Zeroizing;
 
 use super::base64::{Form, decode_into};
+use crate::find::find;
 
 /// Why a key could not be read.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -57,11 +58,11 @@ impl core::error::Error for KeyError {}
 pub(super) fn block(file: &[u8], wanted: &str) -> Result<Zeroizing<Vec<u8>>, KeyError> {
     const BEGIN: &[u8] = b"-----BEGIN ";
     let file = file.strip_prefix(b"\xef\xbb\xbf").unwrap_or(file).trim_ascii();
-    let Some(at) = memchr::memmem::find(file, BEGIN) else {
+    let Some(at) = find(file, BEGIN) else {
         return Err(KeyError::NoPem);
     };
     let rest = &file[at + BEGIN.len()..];
-    let label_end = memchr::memmem::find(rest, b"-----").ok_or(KeyError::NoPem)?;
+    let label_end = find(rest, b"-----").ok_or(KeyError::NoPem)?;
     let (label, rest) = (&rest[..label_end], &rest[label_end + 5..]);
     if label != wanted.as_bytes() {
         return Err(other_block(label));

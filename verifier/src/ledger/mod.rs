@@ -11,4 +11,4 @@ pub(crate) mod walk;
 pub use replay::{State, Task, TaskState};
 pub use row::{Row, RowText};
 pub use verify::{Expect, report};
-pub use walk::{Ignore, LedgerRows};
+pub use walk::{Ignore, LedgerRows, Visitor};

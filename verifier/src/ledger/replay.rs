@@ -4,13 +4,12 @@
 //! kinds are counted and do nothing else. The frontier, where a resume goes on, is what was
 //! started (sorted), then what was scheduled (sorted), never what was suspended.
 
-use alloc::collections::BTreeMap;
-use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use super::row::Row;
 use crate::hash::Digest;
 use crate::json::{Object, Value};
+use crate::table::Table;
 
 /// Where a task stands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -83,7 +82,7 @@ pub struct State {
     /// How many entries were of no known kind.
     pub unknown_kinds: u64,
     /// The tasks by id.
-    pub tasks: BTreeMap<String, Task>,
+    pub tasks: Table<Task>,
 }
 
 impl Default for State {
@@ -95,7 +94,7 @@ impl Default for State {
             run_closed: false,
             resumes: 0,
             unknown_kinds: 0,
-            tasks: BTreeMap::new(),
+            tasks: Table::new(),
         }
     }
 }
@@ -122,7 +121,7 @@ impl State {
                         }
                         None => {
                             let task = Task { state, attempts: started, last_seq: seq };
-                            self.tasks.insert(row.task_id.to_string(), task);
+                            self.tasks.insert(row.task_id, task);
                         }
                     }
                 }
@@ -132,7 +131,7 @@ impl State {
 
     /// The tasks in a state, sorted.
     pub fn tasks_in(&self, state: TaskState) -> impl Iterator<Item = &str> {
-        self.tasks.iter().filter(move |(_, task)| task.state == state).map(|(id, _)| id.as_str())
+        self.tasks.iter().filter(move |(_, task)| task.state == state).map(|(id, _)| id)
     }
 
     /// Where a resume goes on: what was started, then what was scheduled, each sorted.
@@ -149,9 +148,9 @@ impl State {
                 ("attempts", Value::from(task.attempts)),
                 ("last_seq", Value::from(task.last_seq)),
                 ("state", Value::from(task.state.name())),
-                ("task_id", Value::from(id.as_str())),
+                ("task_id", Value::from(id)),
             ]);
-            (id.as_str(), Value::from(document))
+            (id, Value::from(document))
         });
         Value::from(Object::of([
             ("completed_tasks", list(TaskState::Completed)),

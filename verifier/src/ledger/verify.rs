@@ -204,13 +204,13 @@ fn summary<R>(outcome: &Outcome<R>, verdict: Verdict, checks: &[Check]) -> Strin
 
 fn facts<F: FnMut(&Row<'_>, Place)>(outcome: &Outcome<LedgerRows<F>>) -> Object {
     let rows = &outcome.rows;
-    let mut facts = chain_facts(outcome, rows.head(), rows.not_canonical_count());
+    let mut facts = chain_facts(&outcome.of_any_kind(), rows.head(), rows.not_canonical_count());
     facts.insert("run_id".into(), Value::from(rows.run()));
     facts
 }
 
 /// The facts of any chain: what was read, what holds, what is wrong, where to go on.
-pub(crate) fn chain_facts<R>(outcome: &Outcome<R>, head: Digest, not_canonical: u64) -> Object {
+pub(crate) fn chain_facts(outcome: &Outcome<()>, head: Digest, not_canonical: u64) -> Object {
     let end = outcome.end;
     let holding = outcome.faults.first().map_or(end.entry, |fault| fault.place.entry);
     let whole = outcome.fault_count == 0 || outcome.recovery.is_some();

@@ -1,6 +1,7 @@
 //! How ledger rows link: `seq` counts from 0, `prev_hash` is the row before's `entry_hash` (64
 //! zeros first), and `run.open` names the run.
 
+use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -11,6 +12,9 @@ use crate::chain::{FaultKind, Join, Line, Place, Rows, read_object, shifted};
 use crate::hash::{Digest, GENESIS, HEX_LEN};
 use crate::id::RunId;
 use crate::json::{self, Value};
+
+/// A visitor of rows, whatever it does: all walks that have one are the same code.
+pub type Visitor<'a> = Box<dyn FnMut(&Row<'_>, Place) + 'a>;
 
 /// A visitor of rows that does nothing.
 pub type Ignore = fn(&Row<'_>, Place);

@@ -18,6 +18,7 @@
 use alloc::string::String;
 use core::fmt;
 
+use crate::find::has;
 use crate::journal::Event;
 use crate::json::{Text, Value};
 
@@ -157,21 +158,23 @@ impl Signs {
         const FAILURES: [&str; 3] = [".failed", ".error", ".errored"];
         let folded = folded(&String::from_utf8_lossy(text.as_wtf8()));
         Signs {
-            sensitive: SENSITIVE.iter().any(|word| folded.contains(word)),
+            sensitive: SENSITIVE.iter().any(|word| has(&folded, word)),
             failure: FAILURES.iter().any(|end| folded.ends_with(end)),
         }
     }
 }
 
-/// Case folded as far as the rules' words can tell: lower case, and the two letters that fold to
-/// an ASCII one without being its upper case.
+/// Case folded as far as the rules' words can tell: all letters that fold to ASCII ones. What folds
+/// to others is left as it is, for which no table of all letters is needed.
 fn folded(text: &str) -> String {
     let mut folded = String::with_capacity(text.len());
     for character in text.chars() {
         match character {
             '\u{17f}' => folded.push('s'),
             '\u{df}' | '\u{1e9e}' => folded.push_str("ss"),
-            _ => folded.extend(character.to_lowercase()),
+            '\u{212a}' => folded.push('k'),
+            '\u{130}' => folded.push_str("i\u{307}"),
+            _ => folded.push(character.to_ascii_lowercase()),
         }
     }
     folded
@@ -251,6 +254,19 @@ mod tests {
         check(R::NoProgress, 1, &["a.failed", "b.ERROR"], Escalate, Respawn);
         check(R::NoProgress, 1, &["a.failed", "error", "x.errors", "errored"], Respawn, Respawn);
         check(R::NoProgress, 1, &["a.errored", "b.error"], Escalate, Respawn);
+    }
+
+    #[test]
+    fn folding_leaves_out_no_letter_that_is_an_ascii_one_in_lower_case() {
+        for character in '\0'..=char::MAX {
+            let ascii = |text: &str| text.chars().filter(char::is_ascii).collect::<String>();
+            let lower: String = character.to_lowercase().collect();
+            let ours = folded(character.encode_utf8(&mut [0; 4]));
+            if !matches!(character, '\u{17f}' | '\u{df}' | '\u{1e9e}') {
+                assert_eq!(ascii(&ours), ascii(&lower), "{character:?}");
+                assert_eq!(ours.is_ascii(), lower.is_ascii(), "{character:?}");
+            }
+        }
     }
 
     #[test]

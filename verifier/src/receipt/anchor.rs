@@ -8,6 +8,7 @@ use crate::audit::{self, Escalated, TagsChecked};
 use crate::chain::{Outcome, Place, Visit};
 use crate::hash::Digest;
 use crate::json::Value;
+use crate::order;
 use crate::report::Check;
 use crate::spine::{self, Entry, HeadFile, SpineRows};
 
@@ -38,7 +39,7 @@ impl SpineIndex {
             ReceiptId::parse(name).filter(|id| !exists(id.as_str()))
         });
         let mut ids: Vec<_> = ids.collect();
-        ids.sort_unstable();
+        order::sort(&mut ids);
         ids.dedup();
         ids
     }

@@ -1,7 +1,7 @@
 //! Receipts checked with the files of their project, held in memory: for readers who have no
 //! folder to look into, such as a page or an archive.
 
-use alloc::collections::BTreeMap;
+use alloc::boxed::Box;
 use alloc::format;
 use alloc::vec::Vec;
 
@@ -10,10 +10,11 @@ use super::{
     report,
 };
 use crate::audit::{Log, Start, arrange};
-use crate::chain::{LastLine, Walk};
-use crate::journal::EventRows;
+use crate::chain::{LastLine, Visit, Walk};
+use crate::journal::{self, Event, EventRows};
 use crate::report::Report;
 use crate::spine::{HeadFile, SpineRows};
+use crate::table::Table;
 use crate::tag::MasterKey;
 
 const AUDIT: &str = ".sdd/audit/";
@@ -22,7 +23,7 @@ const HEAD: &str = ".sdd/lineage/escalations/spine.head";
 const IDENTITY: &str = ".sdd/identity/escalation-identity-public.pem";
 
 /// The files of a project, by their paths relative to its folder, as `.sdd/audit/2026-11-29.jsonl`.
-pub type Files<'a> = BTreeMap<&'a str, &'a [u8]>;
+pub type Files<'a> = Table<&'a [u8]>;
 
 /// The files of a project, and what all of its receipts share of them.
 #[derive(Debug)]
@@ -55,9 +56,12 @@ impl<'a> Together<'a> {
         let receipt = File::read(self.files.get(path).copied().unwrap_or_default());
         let journal = receipt.binding.as_ref().and_then(|binding| {
             let name = format!(".sdd/runs/{}/journal.jsonl", binding.run_id);
-            let mut walk = Walk::new(EventRows::new(JournalView::of(Some(binding))));
-            walk.push(self.files.get(name.as_str())?);
-            Some(Journal::of(&name, walk.finish(LastLine::Settled)))
+            let mut view = JournalView::of(Some(binding));
+            let visit: journal::Visitor<'_> = Box::new(|event: &Event, place| view.visit(event, place));
+            let mut walk = Walk::new(EventRows::new(visit));
+            walk.push(self.files.get(&name)?);
+            let outcome = walk.finish(LastLine::Settled).map(drop);
+            Some(Journal { file: name, outcome, view })
         });
         report(&Evidence {
             file: path,
@@ -74,7 +78,7 @@ impl<'a> Together<'a> {
 }
 
 fn audit(files: &Files<'_>, start: Start, key: Option<&MasterKey>) -> Option<Audit> {
-    let names: Vec<&str> = files.keys().filter_map(|path| path.strip_prefix(AUDIT)).collect();
+    let names: Vec<&str> = files.names().filter_map(|path| path.strip_prefix(AUDIT)).collect();
     if names.is_empty() {
         return None;
     }
@@ -82,7 +86,7 @@ fn audit(files: &Files<'_>, start: Start, key: Option<&MasterKey>) -> Option<Aud
     let mut log = Log::new(key, start, AuditIndex::default()).in_folder(&folder);
     for day in &folder.days {
         log.open(day);
-        log.push(files.get(format!("{AUDIT}{}", day.name).as_str()).copied().unwrap_or_default());
+        log.push(files.get(&format!("{AUDIT}{}", day.name)).copied().unwrap_or_default());
     }
     Some(Audit::of(log.finish(LastLine::Settled)))
 }

@@ -100,7 +100,7 @@ impl Trust {
                         format!("signed by {shown}, whom your trust file does not know"),
                     );
                 };
-                let name = format!("{:?}", first.name);
+                let name = quoted(&first.name);
                 if known.iter().any(|entry| entry.revoked) {
                     let sentence =
                         format!("signed by {name} ({shown}), whose key is revoked in your trust file");
@@ -113,9 +113,11 @@ impl Trust {
                     })
                 };
                 match known.iter().find(valid) {
-                    Some(entry) => {
-                        standing(Status::Pass, "trusted", format!("signed by {:?} ({shown})", entry.name))
-                    }
+                    Some(entry) => standing(
+                        Status::Pass,
+                        "trusted",
+                        format!("signed by {} ({shown})", quoted(&entry.name)),
+                    ),
                     None => standing(
                         Status::Fail,
                         "not_valid",
@@ -125,6 +127,33 @@ impl Trust {
                     ),
                 }
             }
+        }
+    }
+}
+
+/// A name in quotes. Not by `Debug`, which knows of every character whether it is visible: that is
+/// 10 KB of code and tables.
+fn quoted(name: &str) -> String {
+    let mut quoted = String::from("\"");
+    for character in name.chars() {
+        match character {
+            '"' | '\\' => quoted.extend(['\\', character]),
+            _ if character.is_control() => quoted.extend(character.escape_default()),
+            _ => quoted.push(character),
+        }
+    }
+    quoted.push('"');
+    quoted
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_quoted_as_debug_does() {
+        for name in ["", "ann", "Ren\u{e9} 7", "a \"b\" \\", "a\nb\tc\rd\u{7f}\u{9b}", "it's"] {
+            assert_eq!(quoted(name), format!("{name:?}"));
         }
     }
 }

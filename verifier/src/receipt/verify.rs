@@ -128,8 +128,11 @@ fn summary(evidence: &Evidence<'_>, verdict: Verdict, checks: &[Check]) -> Strin
     let said = evidence.binding().map_or_else(String::new, |binding| {
         format!("{}: {}, {}", binding.run_id, binding.stall_reason, binding.recommended_action)
     });
-    let open: Vec<_> =
-        checks.iter().filter(|check| check.status == Status::NotChecked).map(|check| check.id).collect();
+    let open: Vec<String> = checks
+        .iter()
+        .filter(|check| check.status == Status::NotChecked)
+        .map(|check| check.id.into())
+        .collect();
     match verdict {
         Verdict::Verified => format!("{said}; all recomputes, and the signer is one you named"),
         Verdict::Incomplete => format!("{said}; not checked: {}", open.join(", ")),

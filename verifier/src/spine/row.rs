@@ -298,7 +298,9 @@ impl<V: Visit<Entry>> SpineRows<V> {
 }
 
 impl<V: Visit<Entry>> Rows for SpineRows<V> {
-    const LINES: Lines = Lines::Exact;
+    fn lines(&self) -> Lines {
+        Lines::Exact
+    }
 
     fn line(&mut self, line: &[u8], place: Place) -> Line {
         self.judge(line, place).map_or_else(|line| line, |()| Line::Row)

@@ -42,7 +42,7 @@ pub fn report<V>(
     };
     let rows = &outcome.rows;
     let whole = outcome.fault_count == 0 || outcome.recovery.is_some();
-    let mut facts = chain_facts(outcome, crate::hash::Digest::ZERO, rows.not_canonical_count);
+    let mut facts = chain_facts(&outcome.of_any_kind(), crate::hash::Digest::ZERO, rows.not_canonical_count);
     facts.insert("head_hash".into(), Value::from(rows.head.filter(|_| whole).as_ref().map(prefixed)));
     facts.insert("head_file".into(), Value::from(head_standing(outcome, head)));
     Report {

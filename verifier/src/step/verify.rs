@@ -44,7 +44,7 @@ pub fn report(name: &str, file: &str, outcome: &Outcome<StepRows>) -> Report {
             }
         },
         checks,
-        facts: chain_facts(outcome, rows.head(), count),
+        facts: chain_facts(&outcome.of_any_kind(), rows.head(), count),
         does_not_establish: does_not_establish(),
         parts: Vec::new(),
     }

@@ -34,7 +34,10 @@ pub use anchor::{Anchored, Squashed, anchor, gc};
 pub use bundle::bundle;
 pub use diff::{Fork, Keep, Kept, Other, Side, diff, keep};
 pub use fetch::{Fetched, Materialized, Pushed, fetch, push};
-pub use resume::{Projection, Resumed, Signal, project as project_resume, resume};
+pub use resume::{
+    Projection, Resumed, Signal, prepare as prepare_resume, project as project_resume,
+    record as record_resume, resume,
+};
 
 /// Why it was not done.
 #[derive(Debug)]

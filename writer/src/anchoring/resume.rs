@@ -134,7 +134,7 @@ pub fn resume(
         return Ok(Resumed::Nothing(projection));
     }
     let entry = ledger.append(&[resumed(&projection.state)?], Sync::Data)?.remove(0);
-    write_signals(project, run, &projection)?;
+    write_signals(project, run, &projection.state, &projection.signals)?;
     Ok(Resumed::Resumed { projection, entry })
 }
 
@@ -172,10 +172,51 @@ pub(super) fn take_signals_back(project: &Project, run: &RunId) -> Result<(), Er
     Ok(())
 }
 
-fn write_signals(project: &Project, run: &RunId, projection: &Projection) -> Result<(), Error> {
+/// Records in an open ledger that a run goes on from a state, and signals its frontier; `quiet`
+/// is a task whose runner needs none.
+///
+/// # Errors
+///
+/// If it can't be recorded or a signal can't be written.
+pub fn record(
+    project: &Project,
+    run: &RunId,
+    ledger: &mut Ledger,
+    state: &State,
+    quiet: &str,
+) -> Result<Recorded, Error> {
+    let entry = ledger.append(&[resumed(state)?], Sync::Data)?.remove(0);
+    let mut signals = signals(project, run, state);
+    signals.retain(|signal| signal.task_id != quiet);
+    if !signals.is_empty() {
+        write_signals(project, run, state, &signals)?;
+    }
+    Ok(entry)
+}
+
+/// Brings a run's ledger to disk, or up to its anchor, as a resume does first; gives what it
+/// would go on from.
+///
+/// # Errors
+///
+/// As [`project`], or if the ledger can't be written.
+pub fn prepare(
+    project: &Project,
+    store: Option<&Store>,
+    run: &RunId,
+    waiting: impl Fn(&str),
+) -> Result<Projection, Error> {
+    let projection = self::project(project, store, run)?;
+    if let (Some(store), Some(anchor)) = (store, &projection.anchor) {
+        materialize(project, store, run, anchor, &waiting)?;
+    }
+    Ok(projection)
+}
+
+fn write_signals(project: &Project, run: &RunId, state: &State, signals: &[Signal]) -> Result<(), Error> {
     durable::create_private_folders(project.root(), &project.resume_signals())?;
-    for signal in projection.signals.iter().filter(|signal| signal.blocked_by.is_none()) {
-        let text = signal_text(&signal.task_id, run, projection.state.head, projection.state.resumes);
+    for signal in signals.iter().filter(|signal| signal.blocked_by.is_none()) {
+        let text = signal_text(&signal.task_id, run, state.head, state.resumes);
         durable::replace(&signal.path, |file| file.write_all(text.as_bytes()))?;
     }
     Ok(())

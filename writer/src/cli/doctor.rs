@@ -16,6 +16,7 @@ use crate::identity;
 use crate::lock::Lock;
 use crate::master::KeyFile;
 use crate::project::Project;
+use crate::registry::Entry;
 use crate::trust::TrustFile;
 
 /// One thing that was looked at.
@@ -50,6 +51,7 @@ pub(super) fn run(global: &Global) -> Result<Exit, Failure> {
     findings.extend(global.data_folder().map(|folder| data_folder(&folder)));
     findings.extend(ledgers(&project)?);
     findings.extend(keys(&project));
+    findings.extend(runs(global));
     match global.form() {
         Form::Json => {
             let list = findings.iter().map(|finding| {
@@ -109,16 +111,19 @@ fn linger() -> Finding {
     if !Path::new("/run/systemd/system").is_dir() {
         return found(Standing::Note, "no systemd here: runs are not resumed at boot by a user unit");
     }
-    let user = nix::unistd::User::from_uid(nix::unistd::getuid()).ok().flatten().map(|user| user.name);
-    match user {
-        Some(user) if Path::new("/var/lib/systemd/linger").join(&user).exists() => {
-            found(Standing::Well, "linger is on: user units start at boot")
-        }
-        _ => found(
-            Standing::Note,
-            "linger is off: user units start at login, not at boot; 'loginctl enable-linger' mends that",
-        ),
+    if lingers() {
+        return found(Standing::Well, "linger is on: user units start at boot");
     }
+    found(
+        Standing::Note,
+        "linger is off: user units start at login, not at boot; 'loginctl enable-linger' mends that",
+    )
+}
+
+/// Whether this user's units start at boot.
+pub(super) fn lingers() -> bool {
+    let user = nix::unistd::User::from_uid(nix::unistd::getuid()).ok().flatten().map(|user| user.name);
+    user.is_some_and(|user| Path::new("/var/lib/systemd/linger").join(user).exists())
 }
 
 fn folder(project: &Project) -> Finding {
@@ -177,6 +182,26 @@ fn keys(project: &Project) -> Vec<Finding> {
     });
     findings.extend(found("trust", trust));
     findings
+}
+
+/// The user's own records of supervised runs, as far as there are some.
+fn runs(global: &Global) -> Vec<Finding> {
+    let finding = |standing, sentence| Finding { id: "runs", standing, sentence };
+    let registry = match global.registry() {
+        Ok(registry) => registry,
+        Err(failure) => return vec![finding(Standing::Note, failure.message)],
+    };
+    let listed = match registry.list() {
+        Ok(listed) => listed,
+        Err(error) => return vec![finding(Standing::Ill, super::exit::chain(&error))],
+    };
+    let damaged = listed.iter().filter_map(|entry| match entry {
+        Entry::Damaged { name, reason } => {
+            Some(finding(Standing::Ill, format!("the record of run {name} can't be used: {reason}")))
+        }
+        Entry::Run(_) => None,
+    });
+    damaged.collect()
 }
 
 fn found<E: std::error::Error>(id: &'static str, judged: Result<Option<String>, E>) -> Option<Finding> {

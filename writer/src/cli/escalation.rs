@@ -237,6 +237,7 @@ fn emit(global: &Global, project: &Project, args: &EmitArgs) -> Result<Exit, Fai
         timestamp: args.timestamp.unwrap_or_else(|| clock::micros() / 1_000_000),
         fork_step: args.fork_step,
         extra,
+        events: None,
     };
     let emitted = receipt::emit(project, &KeyFile::of_environment(), &request, clock::timestamp())?;
     if let Some(path) = &emitted.key_made {

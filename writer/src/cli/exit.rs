@@ -26,6 +26,8 @@ pub enum Exit {
     Absent,
     /// The evidence does not allow what was asked.
     Failed,
+    /// A supervised command's own code, or one that stands for it.
+    Code(u8),
 }
 
 impl From<Exit> for ExitCode {
@@ -39,6 +41,7 @@ impl From<Exit> for ExitCode {
             Exit::Internal => 70,
             Exit::Io => 74,
             Exit::Locked => 75,
+            Exit::Code(code) => code,
         })
     }
 }

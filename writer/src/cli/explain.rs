@@ -341,6 +341,9 @@ const ENTRIES: &[Entry] = entries! {
     "64": "The arguments are wrong.", not: "", "Read the line, or --help.";
     "70": "A fault of this program.", not: "", "Report it, with the line that it printed.";
     "74": "A file can't be read or written. What was not acknowledged was not recorded.", not: "", "Read the line: it names the file and the system's reason.";
+    "125": "'waybill run' itself failed: its arguments, its records, or a lock. Its command did not run.", not: "That the command failed: its own codes are passed on.", "Read the line: it says what to do.";
+    "126": "The command of 'waybill run' is there and can't be executed.", not: "", "Look at its mode, and at its first line.";
+    "127": "The command of 'waybill run' was not found.", not: "", "Look at its name and at PATH.";
     "75": "Another process holds the lock.", not: "", "Wait for it, or leave --no-wait out.";
 };
 

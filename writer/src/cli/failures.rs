@@ -2,7 +2,7 @@
 
 use super::exit::{Exit, Failure, chain};
 use crate::lock::LockError;
-use crate::{identity, journal, receipt, snapshot, spine, trust, worktree};
+use crate::{identity, journal, receipt, registry, run, snapshot, spine, trust, worktree};
 
 fn failure(exit: Exit, error: &dyn std::error::Error, advice: &str) -> Failure {
     Failure { exit, message: chain(error) + advice }
@@ -91,6 +91,36 @@ impl From<receipt::Error> for Failure {
             Error::Text(_) => Exit::Usage,
         };
         failure(exit, &error, "")
+    }
+}
+
+impl From<registry::Error> for Failure {
+    fn from(error: registry::Error) -> Failure {
+        use registry::Error;
+        match error {
+            Error::File(error) => error.into(),
+            Error::NoFolder => failure(Exit::Usage, &error, ""),
+            Error::Absent(_) => failure(Exit::Absent, &error, ""),
+            Error::Taken(_) | Error::Damaged { .. } => failure(Exit::Failed, &error, ""),
+            Error::Lock(LockError::Held { .. }) => failure(Exit::Locked, &error, ""),
+            Error::Lock(_) => failure(Exit::Io, &error, ""),
+        }
+    }
+}
+
+impl From<run::Error> for Failure {
+    fn from(error: run::Error) -> Failure {
+        use run::Error;
+        match error {
+            Error::Registry(error) => error.into(),
+            Error::Log(error) => error.into(),
+            Error::Journal(error) => error.into(),
+            Error::Anchoring(error) => error.into(),
+            Error::File(error) => error.into(),
+            Error::Refused(_) => failure(Exit::Failed, &error, ""),
+            Error::Command { code, .. } => failure(Exit::Code(code), &error, ""),
+            Error::System { .. } => failure(Exit::Io, &error, ""),
+        }
     }
 }
 

@@ -13,7 +13,7 @@ use waybill_verifier::json::{self, Object, Value};
 use super::Global;
 use super::exit::{Exit, Failure};
 use super::out::{self, Form, cut, escape};
-use super::recording::{self, Durability, Scrubbing, named_payload};
+use super::recording::{self, Durability, Scrubbing, event_name, named_payload};
 use super::verify::{self, Assurance};
 use crate::journal::{self, Journal, Recorded};
 use crate::lock::Wait;
@@ -118,16 +118,6 @@ Examples:
 
 Exit codes: 0 holds (or empty), 1 no such journal, 2 failed, 64 wrong arguments, 74 I/O";
 
-/// An event's type: what rules and people read, so nothing invisible.
-pub(super) fn event_name(name: &str) -> Result<String, String> {
-    let fits = (1..=128).contains(&name.len()) && name.chars().all(|c| c.is_ascii_graphic());
-    if fits {
-        Ok(name.to_owned())
-    } else {
-        Err(String::from("an event's type is 1 to 128 visible ASCII characters, as tool.called"))
-    }
-}
-
 pub(super) fn run(global: &Global, command: &Command) -> Result<Exit, Failure> {
     let project = global.project()?;
     match command {
@@ -179,6 +169,18 @@ fn record(
     let fields = data.map_or_else(|| Ok(Object::default()), |data| named_payload("--data", data))?;
     recording::clean_names(&scrubber, [("event", event), ("run id", run.as_str())])
         .map_err(Failure::usage)?;
+    if let Some(socket) = recording::own_socket(run) {
+        let mut line = fields;
+        line.insert("event".into(), Value::from(event));
+        let answer = recording::say_to_own(&socket, &Value::from(line))?;
+        let text = match global.form() {
+            Form::Quiet => Vec::new(),
+            Form::Text => super::record::text(&answer).into_bytes(),
+            Form::Json => line_of(&Value::from(answer)),
+        };
+        super::put(&text)?;
+        return Ok(Exit::Done);
+    }
     let (fields, _) = scrub::object(&scrubber, fields);
     let mut journal = open(project, run, profile, options, Unseen)?;
     let recorded = journal.append(event, &fields, crate::clock::seconds(), options.durability.sync())?;
@@ -197,6 +199,9 @@ fn record_lines(
     profile: Profile,
     options: &Writing,
 ) -> Result<Exit, Failure> {
+    if let Some(socket) = recording::own_socket(run) {
+        return super::record::lines(&socket);
+    }
     let scrubber = options.scrubbing.scrubber()?;
     let mut journal = open(project, run, profile, options, Unseen)?;
     let mut refused: u64 = 0;

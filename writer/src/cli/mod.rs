@@ -1,6 +1,8 @@
 //! The command line: arguments in, one of [`exit::Exit`] out. One file a command group.
 
+mod ask;
 mod audit;
+mod boot;
 mod check;
 mod completions;
 mod doctor;
@@ -9,14 +11,19 @@ mod evidence;
 pub mod exit;
 mod explain;
 mod failures;
+mod jobs;
 mod journal;
 mod keys;
 mod ledger;
 mod out;
+mod page;
+mod record;
 mod recording;
+mod run;
 mod snapshot;
 mod status;
 mod table;
+mod top;
 mod verify;
 
 use std::ffi::OsString;
@@ -27,6 +34,8 @@ use clap::{Args, Parser, Subcommand};
 use waybill_verifier::json::{self, Value};
 
 use crate::project::Project;
+use crate::registry::Registry;
+use crate::run::launch;
 use exit::{Exit, Failure};
 use out::Form;
 
@@ -63,6 +72,9 @@ struct Cli {
     command: Command,
 }
 
+/// The hidden command that supervises a recorded run again.
+const SUPERVISE: &str = "__supervise";
+
 /// The help heading of what every command takes.
 const EVERYWHERE: &str = "Options of every command";
 
@@ -96,6 +108,11 @@ impl Global {
         data_folder(self.data_dir.as_deref(), |name| std::env::var_os(name))
     }
 
+    /// This user's own records.
+    fn registry(&self) -> Result<Registry, Failure> {
+        Ok(Registry::of_environment(self.data_dir.as_deref())?)
+    }
+
     fn project(&self) -> Result<Project, Failure> {
         if self.workdir.is_dir() {
             Ok(Project::at(&self.workdir))
@@ -119,6 +136,20 @@ fn data_folder(given: Option<&Path>, variable: impl Fn(&str) -> Option<OsString>
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Run a command as a supervised, recorded run
+    Run(Box<run::Args>),
+    /// List, watch, end, answer and resume supervised runs
+    #[command(subcommand, alias = "daemon")]
+    Jobs(jobs::Command),
+    /// Resume runs after a boot, and have that done
+    #[command(subcommand)]
+    Boot(boot::Command),
+    /// Watch the runs of this machine live
+    Top(top::Args),
+    /// Inside a run: record a transition, an event or a heartbeat
+    Record(record::Args),
+    /// Inside a run: ask a question and wait for its answer
+    Ask(ask::Args),
     /// Record a run's task graph, and read it back
     #[command(subcommand)]
     Ledger(ledger::Command),
@@ -145,6 +176,9 @@ enum Command {
     Verify(verify::Args),
     /// The gate for CI: all ledgers and receipts hold, and none was rewritten since the base
     Check(check::Args),
+    /// Print the page that checks evidence in a browser, as one HTML file
+    #[command(after_help = page::HELP)]
+    Page,
     /// Say what a check or a fault means, and what to do
     Explain(explain::Args),
     /// Show the runs of this project at a glance, with anchors, keys, trust and stalls
@@ -163,13 +197,23 @@ pub fn main() -> ExitCode {
         // The message may hold evidence or a secret; the place is enough to find the fault.
         let place = panic.location().map(|at| format!(" at {}:{}", at.file(), at.line()));
         out::say(&format!("internal error{}: please report it", place.unwrap_or_default()));
-        std::process::exit(70);
+        std::process::exit(if is_run() { 125 } else { 70 });
     }));
+    let mut arguments = std::env::args_os().skip(1);
+    match arguments.next().as_deref().and_then(std::ffi::OsStr::to_str) {
+        Some(launch::EXEC) => return launch::exec(&arguments.collect::<Vec<_>>()),
+        Some(SUPERVISE) => return end(run::supervise_again(&arguments.collect::<Vec<_>>())),
+        _ => {}
+    }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => return usage(&error),
     };
-    match run(&cli) {
+    end(run(&cli))
+}
+
+fn end(result: Result<Exit, Failure>) -> ExitCode {
+    match result {
         Ok(exit) => exit.into(),
         Err(failure) => {
             out::say(&failure.message);
@@ -182,6 +226,7 @@ pub fn main() -> ExitCode {
 /// says what to do.
 fn usage(error: &clap::Error) -> ExitCode {
     use clap::error::ErrorKind;
+    let wrong = || ExitCode::from(if is_run() { Exit::Code(125) } else { Exit::Usage });
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
             let text = error.render().ansi().to_string();
@@ -193,7 +238,7 @@ fn usage(error: &clap::Error) -> ExitCode {
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
             out::say("a command is missing: 'waybill --help' lists them");
             drop(error.print());
-            Exit::Usage.into()
+            wrong()
         }
         _ => {
             let text = error.render().to_string();
@@ -206,13 +251,40 @@ fn usage(error: &clap::Error) -> ExitCode {
                 .collect();
             let line = said.join("; ").replace(":; ", ": ");
             out::say(&format!("{} (see --help)", line.trim_start_matches("error: ")));
-            Exit::Usage.into()
+            wrong()
         }
     }
 }
 
+/// `waybill run` passes its command's code on, so its own failures have codes that few commands do.
+fn as_own_failure(failure: Failure) -> Failure {
+    match failure.exit {
+        Exit::Code(_) => failure,
+        _ => Failure { exit: Exit::Code(125), ..failure },
+    }
+}
+
+/// Whether the arguments are those of `waybill run`, as far as can be told without reading them all.
+fn is_run() -> bool {
+    let mut arguments = std::env::args_os().skip(1);
+    while let Some(argument) = arguments.next() {
+        match argument.to_str() {
+            Some("--workdir" | "--data-dir") => drop(arguments.next()),
+            Some(option) if option.starts_with('-') => {}
+            other => return other == Some("run"),
+        }
+    }
+    false
+}
+
 fn run(cli: &Cli) -> Result<Exit, Failure> {
     match &cli.command {
+        Command::Run(args) => run::run(&cli.global, args).map_err(as_own_failure),
+        Command::Jobs(command) => jobs::run(&cli.global, command),
+        Command::Boot(command) => boot::run(&cli.global, command),
+        Command::Top(args) => top::run(&cli.global, args),
+        Command::Record(args) => record::run(&cli.global, args),
+        Command::Ask(args) => ask::run(&cli.global, args),
         Command::Ledger(command) => ledger::run(&cli.global, command),
         Command::Journal(command) => journal::run(&cli.global, command),
         Command::Snapshot(args) => snapshot::take(&cli.global, args),
@@ -223,6 +295,7 @@ fn run(cli: &Cli) -> Result<Exit, Failure> {
         Command::Evidence(command) => evidence::run(&cli.global, command),
         Command::Verify(args) => verify::run(&cli.global, args),
         Command::Check(args) => check::run(&cli.global, args),
+        Command::Page => page::run(),
         Command::Explain(args) => explain::run(&cli.global, args),
         Command::Status => status::run(&cli.global),
         Command::Doctor => doctor::run(&cli.global),

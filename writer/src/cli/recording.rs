@@ -1,12 +1,12 @@
 //! What the commands that record share: the scrubber, the payload, the lock's words.
 
 use std::io::{self, BufRead, Read, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use waybill_verifier::chain::MAX_LINE;
-use waybill_verifier::id::{Kind, RunId, TaskId};
-use waybill_verifier::json::{self, MAX_DEPTH, Object, Value};
+use waybill_verifier::id::RunId;
+use waybill_verifier::json::{self, Object, Value};
 use waybill_verifier::report::counted;
 
 use super::exit::{Exit, Failure};
@@ -14,12 +14,14 @@ use super::out;
 use crate::anchoring;
 use crate::durable::{Sync, open_regular};
 use crate::git::Store;
+use crate::lines;
+pub(super) use crate::lines::{clean_names, event_name, object, transition};
 use crate::lock::Wait;
 use crate::log::recover::TornTail;
 use crate::log::{Ledger, Missing, Recorded, Transition};
 use crate::project::Project;
 use crate::redact::Scrubber;
-use crate::scrub;
+use crate::run::client::Client;
 
 /// Options of every command that records.
 #[derive(Clone, Debug, clap::Args)]
@@ -128,17 +130,69 @@ impl Options {
 }
 
 impl Scrubbing {
+    /// With these patterns.
+    pub(super) fn of(patterns: &[String]) -> Scrubbing {
+        Scrubbing { redact_pattern: patterns.to_vec() }
+    }
+
+    pub(super) fn patterns(&self) -> &[String] {
+        &self.redact_pattern
+    }
+
+    /// A scrubber that leaves the home folder as it is.
+    pub(super) fn without_home(&self) -> Result<Scrubber, Failure> {
+        self.build(None)
+    }
+
     pub(super) fn scrubber(&self) -> Result<Scrubber, Failure> {
-        let home = std::env::var("HOME").ok();
+        self.build(std::env::var("HOME").ok().as_deref())
+    }
+
+    fn build(&self, home: Option<&str>) -> Result<Scrubber, Failure> {
         let variables = std::env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
-        let mut builder = Scrubber::builder().home(home.as_deref()).env(variables);
+        let mut builder = Scrubber::builder().home(home).env(variables);
         for pattern in &self.redact_pattern {
             builder = builder
                 .pattern(pattern)
                 .map_err(|error| Failure::usage(format!("--redact-pattern: {error}")))?;
         }
         Ok(builder.build())
+    }
+}
+
+/// The socket of the run that this process is in, if it is this one.
+pub(super) fn own_socket(run: &RunId) -> Option<PathBuf> {
+    let own = std::env::var("WAYBILL_RUN_ID").ok()?;
+    if own != run.as_str() {
+        return None;
+    }
+    std::env::var_os("WAYBILL_SOCKET").filter(|path| !path.is_empty()).map(PathBuf::from)
+}
+
+/// Says a line to the run's recorder, and gives its answer.
+pub(super) fn call(client: &mut Client, line: &[u8]) -> Result<Object, Failure> {
+    let answered = client.send_raw(line).and_then(|()| client.receive());
+    answered.map_err(|error| Failure {
+        exit: Exit::Io,
+        message: format!("the run's recorder did not take it: {error}"),
+    })
+}
+
+/// Connects to the recorder of the run that this process is in.
+pub(super) fn connect(socket: &Path) -> Result<Client, Failure> {
+    Client::connect(socket).map_err(|error| Failure {
+        exit: Exit::Io,
+        message: format!("can't reach the run's recorder at {}: {error}", socket.display()),
+    })
+}
+
+/// Says a line to the recorder of the run that this process is in; what it refuses is a failure.
+pub(super) fn say_to_own(socket: &Path, line: &Value) -> Result<Object, Failure> {
+    let answer = call(&mut connect(socket)?, &json::ascii(line))?;
+    match answer.get("error").and_then(Value::as_str) {
+        Some(reason) => Err(Failure::usage(reason)),
+        None => Ok(answer),
     }
 }
 
@@ -180,91 +234,9 @@ fn read_limited(path: &Path) -> Result<Vec<u8>, Failure> {
     Ok(bytes)
 }
 
-/// A JSON object, as deep and long as a row can hold.
-pub(super) fn object(bytes: &[u8]) -> Result<Object, String> {
-    if bytes.len() > MAX_LINE {
-        return Err(format!("longer than {MAX_LINE} bytes"));
-    }
-    match json::parse(bytes) {
-        Ok(value @ Value::Object(_)) if depth(&value) >= MAX_DEPTH => {
-            Err(format!("nested deeper than {} levels", MAX_DEPTH - 1))
-        }
-        Ok(Value::Object(object)) => Ok(object),
-        Ok(_) => Err(String::from("not a JSON object, as {\"why\":\"nightly\"}")),
-        // The text itself may hold a secret, so only its place is said.
-        Err(error) => Err(error.to_string()),
-    }
-}
-
-/// How deep a value nests; the parser's limit bounds the recursion.
-fn depth(value: &Value) -> usize {
-    match value {
-        Value::Array(items) => 1 + items.iter().map(depth).max().unwrap_or(0),
-        Value::Object(object) => 1 + object.iter().map(|(_, value)| depth(value)).max().unwrap_or(0),
-        _ => 0,
-    }
-}
-
-/// Refuses names that look like secrets: they can't be scrubbed and still be names.
-pub(super) fn clean_names<'a>(
-    scrubber: &Scrubber,
-    names: impl IntoIterator<Item = (&'a str, &'a str)>,
-) -> Result<(), String> {
-    for (what, name) in names {
-        if scrubber.scrub(name).1 > 0 {
-            return Err(format!(
-                "the {what} holds what looks like a secret, and names are recorded as they are"
-            ));
-        }
-    }
-    Ok(())
-}
-
-/// A transition as `append` takes it, scrubbed; `run` is the run it is for.
-pub(super) fn transition(
-    scrubber: &Scrubber,
-    run: &RunId,
-    kind: Kind,
-    task_id: TaskId,
-    payload: Object,
-) -> Result<Transition, String> {
-    clean_names(
-        scrubber,
-        [("kind", kind.as_str()), ("task id", task_id.as_str()), ("run id", run.as_str())],
-    )?;
-    if kind.as_str() == "run.open" {
-        match payload.get("run_id") {
-            Some(id) if id.as_str() == Some(run.as_str()) => {}
-            _ => return Err(format!("run.open must have \"run_id\":\"{run}\" in its payload")),
-        }
-    }
-    let (payload, redactions) = scrub::object(scrubber, payload);
-    Ok(Transition { kind, task_id, payload, redactions })
-}
-
 /// One line of `append --stdin`: an object with `kind`, and `task_id` and `payload` if any.
 pub(super) fn transition_line(scrubber: &Scrubber, run: &RunId, line: &[u8]) -> Result<Transition, String> {
-    let mut object = object(line)?;
-    let string = |value: Option<Value>, name: &str| match value {
-        None => Ok(None),
-        Some(value) => match value.as_str() {
-            Some(text) => Ok(Some(text.to_owned())),
-            None => Err(format!("`{name}` is not a string")),
-        },
-    };
-    let kind = string(object.remove("kind"), "kind")?.ok_or("`kind` is missing")?;
-    let task_id = string(object.remove("task_id"), "task_id")?.unwrap_or_default();
-    let payload = match object.remove("payload") {
-        None => Object::default(),
-        Some(Value::Object(payload)) => payload,
-        Some(_) => return Err(String::from("`payload` is not an object")),
-    };
-    if !object.is_empty() {
-        return Err(String::from("a transition has `kind`, `task_id` and `payload`, and no other field"));
-    }
-    let kind = Kind::new(&kind).map_err(|error| error.to_string())?;
-    let task_id = TaskId::new(&task_id).map_err(|error| error.to_string())?;
-    transition(scrubber, run, kind, task_id, payload)
+    lines::transition_of(scrubber, run, object(line)?)
 }
 
 /// The acknowledgement of an entry, as a JSON object.

@@ -9,8 +9,9 @@ mod gather;
 use std::fmt;
 use std::path::PathBuf;
 
-use waybill_verifier::chain::{Fault, FaultKind};
+use waybill_verifier::chain::{Fault, FaultKind, Place, Visit};
 use waybill_verifier::id::RunId;
+use waybill_verifier::journal::Event;
 use waybill_verifier::json::{LoneSurrogate, Object};
 use waybill_verifier::key::PrivateKey;
 use waybill_verifier::receipt::{
@@ -162,6 +163,8 @@ pub struct Request {
     pub fork_step: Option<u64>,
     /// What else is to be signed.
     pub extra: Option<Object>,
+    /// How many of the journal's events there were at the stall; none: all that are there now.
+    pub events: Option<u64>,
 }
 
 /// A receipt that is there now.
@@ -254,15 +257,30 @@ pub fn emit(project: &Project, key: &KeyFile, request: &Request, now: Timestamp)
     })
 }
 
+/// The events that were there at a stall: later ones don't belong to its window.
+struct Until {
+    events: LastEvents,
+    until: u64,
+}
+
+impl Visit<Event> for Until {
+    fn visit(&mut self, event: &Event, place: Place) {
+        if event.index < self.until {
+            self.events.visit(event, place);
+        }
+    }
+}
+
 fn assemble(project: &Project, request: &Request, signer: &PrivateKey) -> Result<Unsigned, Error> {
-    let outcome = journal::walk(project, &request.run, LastEvents::default())?;
+    let until = request.events.unwrap_or(u64::MAX);
+    let outcome = journal::walk(project, &request.run, Until { events: LastEvents::default(), until })?;
     // What a crash tore off behind the last event is no part of the window.
     if let Some(outcome) = &outcome
         && let Some(fault) = outcome.faults.iter().find(|fault| fault.kind != FaultKind::TornTail)
     {
         return Err(Error::Journal { run: request.run.clone(), fault: fault.clone() });
     }
-    let events = outcome.as_ref().map(|outcome| &outcome.rows.visitor);
+    let events = outcome.as_ref().map(|outcome| &outcome.rows.visitor.events);
     let fork_ref = match request.fork_step {
         None => None,
         Some(step) => Some(fork_point(project, &request.run, step, events)?),

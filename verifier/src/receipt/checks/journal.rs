@@ -58,7 +58,10 @@ pub(in super::super) fn window(evidence: &Evidence<'_>) -> Check {
     };
     if binding.journal_head_at_stall != Some(*last) {
         let head = binding.head_text();
-        return at(fail(ID, format!("the head at the stall is {head:?}, the window's last event is {last}")));
+        return at(fail(
+            ID,
+            format!("the head at the stall is \"{head}\", the window's last event is {last}"),
+        ));
     }
     let Some(end) = binding.end() else {
         return at(fail(ID, "the window ends behind every number"));

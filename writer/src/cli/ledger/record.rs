@@ -11,7 +11,8 @@ use super::super::Global;
 use super::super::exit::{Exit, Failure};
 use super::super::out::{self, Form};
 use super::super::recording::{
-    self, Durability, Options, acknowledgement, payload, read_line, transition, transition_line,
+    self, Durability, Options, acknowledgement, own_socket, payload, read_line, say_to_own, transition,
+    transition_line,
 };
 use super::put_line;
 use crate::log::{Ledger, Missing, Recorded, Transition};
@@ -75,6 +76,15 @@ pub(super) fn append(
     let scrubber = options.scrubber()?;
     let object = argument.map_or_else(|| Ok(Object::default()), payload)?;
     let task = task.cloned().unwrap_or_else(the_run);
+    if let Some(socket) = own_socket(run) {
+        // The recorder of the run that this process is in holds the ledger.
+        let line = Object::of([
+            ("kind", Value::from(kind.as_str())),
+            ("task_id", Value::from(task.as_str())),
+            ("payload", Value::from(object)),
+        ]);
+        return own_recorded(global, &say_to_own(&socket, &Value::from(line))?);
+    }
     let transition = transition(&scrubber, run, kind.clone(), task, object).map_err(Failure::usage)?;
     let mut ledger = open_started(global, run, options)?;
     let recorded = ledger.append(&[transition], options.durability.sync())?;
@@ -136,8 +146,21 @@ fn recorded_text(global: &Global, recorded: &[Recorded]) -> Result<Exit, Failure
     Ok(Exit::Done)
 }
 
+/// What the recorder of the run that this process is in answered.
+fn own_recorded(global: &Global, answer: &Object) -> Result<Exit, Failure> {
+    match global.form() {
+        Form::Text => super::super::put(super::super::record::text(answer).as_bytes())?,
+        Form::Json => put_line(&Value::from(answer.clone()))?,
+        Form::Quiet => {}
+    }
+    Ok(Exit::Done)
+}
+
 /// `append --stdin`: a line in, an acknowledgement out once it is as durable as asked.
 pub(super) fn append_lines(global: &Global, run: &RunId, options: &Options) -> Result<Exit, Failure> {
+    if let Some(socket) = own_socket(run) {
+        return super::super::record::lines(&socket);
+    }
     let scrubber = options.scrubber()?;
     let mut ledger = open_started(global, run, options)?;
     let lines = read_lines();

@@ -15,7 +15,8 @@ use crate::lock::Wait;
 pub(super) const HELP: &str = "\
 This resume records that the run goes on (run.resumed) and writes .sdd/runtime/resume/TASK.signal for
 each task of the frontier; it starts no process. A run that is only anchored here is brought to disk
-first. A closed run has nothing to resume.
+first. A closed run has nothing to resume. 'waybill run --resume RUN -- CMD' starts a command on the
+ledger, too; 'waybill jobs resume RUN' starts a recorded command again.
 
 Examples:
   waybill ledger fetch goal-42 && waybill ledger resume goal-42

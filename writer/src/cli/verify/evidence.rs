@@ -113,6 +113,10 @@ impl Given {
             let name = self.free(&folder_name(&subject.path));
             return self.folder(&subject.path, &format!("{name}/"));
         }
+        // Its spine came before it, and took it along.
+        if subject.name == "spine.head" && self.files.iter().any(|(path, _)| *path == subject.path) {
+            return Ok(());
+        }
         // A run's ledger keeps its place, which names the run.
         self.file(&subject.path, subject.file.clone());
         self.head_beside(&subject.path);
@@ -127,7 +131,8 @@ impl Given {
     /// A spine's head file belongs to it, wherever it lies.
     fn head_beside(&mut self, path: &Path) {
         let head = path.with_file_name("spine.head");
-        if path.file_name().is_some_and(|name| name == "spine.jsonl") && head.is_file() {
+        let given = self.files.iter().any(|(path, _)| *path == head);
+        if path.file_name().is_some_and(|name| name == "spine.jsonl") && head.is_file() && !given {
             self.file(&head, String::from("spine.head"));
         }
     }
