@@ -16,7 +16,7 @@ demo: ## Record a small run, kill it in a write, recover it, find one changed by
 	@cargo build --quiet --release --locked --package waybill-writer --bin waybill
 	@cargo run --quiet --release --locked --package waybill-writer --example demo
 
-test: setup test-rust test-no-std test-msrv test-wasm test-page test-interop test-demo ## Run every test
+test: setup test-rust test-no-std test-msrv test-wasm test-page test-action test-interop test-demo ## Run every test
 
 test-quick: ## Run the tests that need seconds: no crashes, no other toolchain, no Node or Python
 	cargo test --quiet --locked --workspace -- --skip crash:: --skip faults::
@@ -50,6 +50,14 @@ test-page: ## Drive the page in a browser, and hold its reports against the comm
 		echo '!! THE PAGE TESTS DID NOT RUN: there is no chromium or no node here'; [ -z "$${CI:-}" ]; \
 	fi
 
+test-action: release ## Run the action as a runner does, and hold its report against the command's
+	@if command -v node >/dev/null; then \
+		tools/setup.sh action; tools/action.sh --check; \
+		WAYBILL_BIN=$(WAYBILL) node tests/action/action.mjs; \
+	else \
+		echo '!! THE ACTION WAS NOT TESTED: there is no node here'; [ -z "$${CI:-}" ]; \
+	fi
+
 test-interop: ## Let the reference implementation check us, and the other way round
 	python3 tests/interop/run.py
 
@@ -73,8 +81,11 @@ wasm: ## Build the verifier for JavaScript into target/wasm/pkg
 	@tools/setup.sh targets wasm
 	tools/wasm.sh
 
+action: ## Build the action for GitHub into wasm/action/dist, which is committed
+	@tools/action.sh
+
 page: wasm ## Build the page: one file that opens from disk, and a folder to serve
 	tools/page.sh
 
-.PHONY: help demo test test-quick test-rust test-no-std test-msrv test-wasm test-page test-interop test-demo \
-	bench lint setup release wasm page
+.PHONY: help demo test test-quick test-rust test-no-std test-msrv test-wasm test-page test-action test-interop test-demo \
+	bench lint setup release wasm page action

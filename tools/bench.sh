@@ -18,6 +18,10 @@ else
 fi
 cargo run --quiet --release --locked --package waybill-writer --example bench -- "$@"
 
+gate=()
+if command -v node >/dev/null; then gate=(--node node); fi
+cargo run --quiet --release --locked --package waybill-writer --example bench_gate -- "${gate[@]}"
+
 if command -v node >/dev/null; then
     tools/setup.sh targets wasm
     tools/wasm.sh bench

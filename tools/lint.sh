@@ -19,13 +19,13 @@ say 'licences, bans and sources of dependencies'
 cargo deny --locked --log-level error check licenses bans sources
 
 say 'scripts'
-scripts=(.ci/run tools/*.sh)
+scripts=(.ci/run tools/*.sh hooks/*)
 for script in "${scripts[@]}"; do bash -n "$script"; done
 if command -v shellcheck >/dev/null; then
     shellcheck --external-sources --exclude=SC1091 "${scripts[@]}"
 fi
 if command -v node >/dev/null; then
-    for module in tests/wasm/*.mjs tests/page/*.mjs tools/*.mjs www/*.js; do node --check "$module"; done
+    for module in tests/{wasm,page,action}/*.mjs tools/*.mjs www/*.js wasm/action/src/*.js; do node --check "$module"; done
 fi
 python3 - tests/interop <<'PYTHON'
 import ast, pathlib, sys

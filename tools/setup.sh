@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what building and testing need and this machine lacks, and says what.
 #
-#   tools/setup.sh [targets] [msrv] [wasm] [deny] [strace] [chromium]     (all if none is named)
+#   tools/setup.sh [targets] [msrv] [wasm] [deny] [strace] [chromium] [action]     (all if none is named)
 #
 # Needs rustup, a C compiler and the package registry. Does nothing if all is there.
 
@@ -40,7 +40,7 @@ debian() {
     { apt-get update -q && apt-get install -y -q "$package"; } >/dev/null
 }
 
-[ $# -gt 0 ] || set -- targets msrv wasm deny strace chromium
+[ $# -gt 0 ] || set -- targets msrv wasm deny strace chromium action
 for what; do
     case $what in
     targets)
@@ -69,11 +69,17 @@ for what; do
             npm ci --prefix tests/page --silent --no-audit --no-fund
         fi
         ;;
+    action)
+        if ! [ tests/action/node_modules/.package-lock.json -nt tests/action/package-lock.json ]; then
+            say "installing Node 24 and schemas into tests/action/node_modules (run the action, judge its files)"
+            npm ci --prefix tests/action --ignore-scripts --silent
+        fi
+        ;;
     deny)
         tool cargo-deny cargo-deny "$CARGO_DENY" "checks licences and sources of dependencies" --locked
         ;;
     *)
-        echo "setup.sh: $what is none of targets, msrv, wasm, deny, strace, chromium" >&2
+        echo "setup.sh: $what is none of targets, msrv, wasm, deny, strace, chromium, action" >&2
         exit 64
         ;;
     esac
