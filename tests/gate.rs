@@ -596,3 +596,30 @@ fn the_hook_s_lines_are_read_strictly() {
         assert_eq!(said.code, Some(code), "{line:?}: {said:?}");
     }
 }
+
+#[test]
+fn the_documented_refspecs_carry_side_refs() {
+    let world = World::new();
+    world.remote();
+    let host = world.clone("host", &[]).opened();
+    host.ok(&["ledger", "anchor", RUN]);
+    let reader = world.clone("reader", &[]);
+    let text = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/ci.md")).unwrap();
+    let mut lines = 0;
+    for line in text.lines().filter_map(|line| line.strip_prefix("git config --add remote.origin.")) {
+        let (key, value) = line.split_once(' ').unwrap();
+        let clone = if key == "push" { &host } else { &reader };
+        clone.git(&["config", "--add", &format!("remote.origin.{key}"), value.trim_matches('\'')]);
+        lines += 1;
+    }
+    assert_eq!(lines, 5);
+    fs::write(host.folder.join("f"), "more").unwrap();
+    host.git(&["commit", "-q", "-a", "-m", "two"]);
+    host.git(&["push", "-q"]);
+    reader.git(&["fetch", "-q"]);
+    assert_eq!(reader.git(&["rev-parse", REF, "origin/main"]), host.git(&["rev-parse", REF, "main"]));
+    // No plain push rewrites one.
+    host.record_anew("{\"other\":1}");
+    let said = world.try_git(&host.folder, &["push"]);
+    assert!(said.err.contains("non-fast-forward"), "{said:?}");
+}

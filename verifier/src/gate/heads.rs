@@ -3,7 +3,10 @@
 //! ```text
 //! {
 //!   "runs": {
-//!     "goal-42": {"entries": 1201, "head": "<64 hex>"}
+//!     "goal-42": {
+//!       "entries": 1201,
+//!       "head": "<64 hex>"
+//!     }
 //!   },
 //!   "schema": "waybill.heads/1"
 //! }
