@@ -265,9 +265,7 @@ impl Store {
     ///
     /// If the folder can't be read.
     pub fn with_incoming(mut self, folder: &Path) -> Result<Store, Error> {
-        let handle = gix::odb::at(folder, gix::hash::Kind::Sha1)
-            .map_err(|source| durable::Error::new("can't read", folder, source))?;
-        self.incoming = Some(handle);
+        self.incoming = Some(objects_at(folder)?);
         Ok(self)
     }
 
@@ -277,9 +275,15 @@ impl Store {
     ///
     /// If the store can't be read.
     pub fn object(&self, id: &ObjectId, limit: usize) -> Result<Found, Error> {
-        match (read(&self.repository.objects, id, limit)?, &self.incoming) {
-            (Found::Missing, Some(incoming)) => read(incoming, id, limit),
-            (found, _) => Ok(found),
+        let found = match (read(&self.repository.objects, id, limit)?, &self.incoming) {
+            (Found::Missing, Some(incoming)) => read(incoming, id, limit)?,
+            (found, _) => found,
+        };
+        match found {
+            // A `git gc` moves objects from file to file: what was listed a moment ago may be
+            // elsewhere by now, so what seems to be missing is looked for without that list.
+            Found::Missing => read(&objects_at(&self.common_folder().join("objects"))?, id, limit),
+            found => Ok(found),
         }
     }
 
@@ -422,6 +426,12 @@ impl Store {
         })?;
         Ok(commits.map(|commits| commits.iter().map(|id| from_gix(id)).collect()))
     }
+}
+
+/// A folder of objects, with nothing remembered of what is in it.
+fn objects_at(folder: &Path) -> Result<gix::odb::Handle, durable::Error> {
+    gix::odb::at(folder, gix::hash::Kind::Sha1)
+        .map_err(|source| durable::Error::new("can't read", folder, source))
 }
 
 /// An object of at most `limit` bytes of a database.
