@@ -20,12 +20,12 @@ use waybill_verifier::table::Table;
 
 use crate::anchoring;
 use crate::audit;
-use crate::durable::{self, open_regular};
+use crate::durable;
 use crate::git::Store;
 use crate::identity;
 use crate::lock::{FileLock, Lock};
 use crate::project::Project;
-use crate::receipt::{ids, read_file};
+use crate::receipt;
 
 const PIECE: usize = 1 << 20;
 
@@ -117,10 +117,9 @@ impl Evidence {
     ///
     /// If there is nothing, or something can't be read.
     pub fn of(project: &Project, name: &str) -> Result<Evidence, Error> {
-        let receipts = ids(project)?;
         match (RunId::new(name), ReceiptId::parse(name)) {
-            (_, Some(id)) if receipts.contains(&id) => Evidence::of_receipt(project, &id),
-            (Ok(run), _) => Evidence::of_run(project, &run, &receipts),
+            (_, Some(id)) if receipt::ids(project)?.contains(&id) => Evidence::of_receipt(project, &id),
+            (Ok(run), _) => Evidence::of_run(project, &run),
             (Err(_), _) => Err(Error::Absent(name.to_owned())),
         }
     }
@@ -129,7 +128,7 @@ impl Evidence {
         Evidence { subject, audit_starts_after: None, files: BTreeMap::new() }
     }
 
-    fn of_run(project: &Project, run: &RunId, receipts: &[ReceiptId]) -> Result<Evidence, Error> {
+    fn of_run(project: &Project, run: &RunId) -> Result<Evidence, Error> {
         let mut evidence = Evidence::new(Subject::Run(run.to_string()));
         durable::refuse_links(project.root(), &project.ledger_folder(run))?;
         let lock = project.ledger_lock(run);
@@ -140,11 +139,8 @@ impl Evidence {
         evidence.take(project, &format!("{lineage}spine.jsonl"), false)?;
         evidence.take(project, &format!("{lineage}spine.head"), false)?;
         let mut known = Known { run: Some(run.to_string()), ..Known::default() };
-        for id in receipts {
-            let file = receipt_format::File::read(&read_file(&project.root().join(id.path()))?);
-            if file.binding.as_ref().is_some_and(|binding| binding.run_id == *run) {
-                evidence.receipt(project, id, &mut known)?;
-            }
+        for (id, file) in receipt::of_run(project, run)? {
+            evidence.receipt(project, &id, &file, &mut known)?;
         }
         if let Some(store) = Store::discover(project.root()).map_err(anchoring::Error::from)?
             && let Some(bundle) = anchoring::bundle(&store, run)?
@@ -161,8 +157,8 @@ impl Evidence {
     fn of_receipt(project: &Project, id: &ReceiptId) -> Result<Evidence, Error> {
         let mut evidence = Evidence::new(Subject::Receipt(id.to_string()));
         let mut known = Known::default();
-        evidence.receipt(project, id, &mut known)?;
-        let file = receipt_format::File::read(&read_file(&project.root().join(id.path()))?);
+        let file = receipt::read(project, id)?;
+        evidence.receipt(project, id, &file, &mut known)?;
         if let Some(binding) = &file.binding {
             evidence.journal(project, &binding.run_id)?;
         }
@@ -177,9 +173,14 @@ impl Evidence {
     }
 
     /// Takes a receipt along, and what all receipts need.
-    fn receipt(&mut self, project: &Project, id: &ReceiptId, known: &mut Known) -> Result<(), Error> {
+    fn receipt(
+        &mut self,
+        project: &Project,
+        id: &ReceiptId,
+        file: &receipt_format::File,
+        known: &mut Known,
+    ) -> Result<(), Error> {
         self.take(project, &id.path(), false)?;
-        let file = receipt_format::File::read(&read_file(&project.root().join(id.path()))?);
         known.receipts.push(id.to_string());
         known.receipts.extend(file.entry_hash.as_ref().map(spine::prefixed));
         let spine = ".sdd/lineage/escalations/spine.jsonl";
@@ -199,11 +200,7 @@ impl Evidence {
     /// stands behind the last newline is not part of it.
     fn take(&mut self, project: &Project, path: &str, held: bool) -> Result<(), Error> {
         let full = project.root().join(path);
-        let file = match open_regular(&full) {
-            Ok(file) => file,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-            Err(error) => return Err(error.into()),
-        };
+        let Some(file) = durable::open_if_there(&full)? else { return Ok(()) };
         let unreadable = |source| durable::Error::new("can't read", &full, source);
         let mut size = file.metadata().map_err(unreadable)?.len();
         if held {

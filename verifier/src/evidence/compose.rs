@@ -1,5 +1,6 @@
 //! From the files to the reports on them, and from these to one.
 
+use alloc::borrow::Cow;
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -59,11 +60,21 @@ pub(super) enum Rows<'a> {
     Read(Vec<Entry>),
 }
 
+impl<'a> Side<'a> {
+    fn of_ledger(name: &str, ledger: &'a Ledger) -> Side<'a> {
+        Side {
+            name: name.to_string(),
+            entries: size(ledger.stamps.len()),
+            rows: Rows::Text(ledger.text.as_deref()),
+        }
+    }
+}
+
 /// An anchor of the evidence.
-struct Anchored {
+struct Anchored<'a> {
     name: String,
     holds: bool,
-    stamps: Vec<Stamp>,
+    stamps: Cow<'a, [Stamp]>,
     recent: Vec<Entry>,
 }
 
@@ -83,7 +94,7 @@ struct Composer<'a> {
     parts: Vec<Report>,
     checks: Vec<Check>,
     forks: Vec<Fork<'a>>,
-    anchored: Table<Vec<Anchored>>,
+    anchored: Table<Vec<Anchored<'a>>>,
     manifests: Table<Manifest>,
     missing: Vec<String>,
     /// What a check of the whole forces.
@@ -199,7 +210,7 @@ impl<'a> Composer<'a> {
             self.anchored.get_or_default(&anchor.run).push(Anchored {
                 name: anchor.name.clone(),
                 holds,
-                stamps: anchor.stamps.clone(),
+                stamps: Cow::Borrowed(&anchor.stamps),
                 recent: Vec::new(),
             });
             self.parts.push(anchor.report.clone());
@@ -224,6 +235,7 @@ impl<'a> Composer<'a> {
             };
             for (run, (stamps, recent)) in chains {
                 let (name, holds) = (format!("the anchor in {path}"), holds(&run));
+                let stamps = Cow::Owned(stamps);
                 self.anchored.get_or_default(&run).push(Anchored { name, holds, stamps, recent });
             }
             self.parts.push(report);
@@ -292,26 +304,19 @@ impl<'a> Composer<'a> {
                 let sentence = format!("{which} does not hold, so the two were not compared");
                 (Check::new(ID, Status::NotChecked, sentence), None, Voucher::None)
             } else {
-                if let Comparison::Diverged { entry, .. } = compare(&ledger.stamps, &anchored.stamps) {
-                    self.forks.push(Fork {
-                        run: run.to_string(),
-                        entry: size(entry),
-                        sides: [
-                            Side {
-                                name: name.to_string(),
-                                entries: size(ledger.stamps.len()),
-                                rows: Rows::Text(ledger.text.as_deref()),
-                            },
-                            Side {
-                                name: anchored.name.clone(),
-                                entries: size(anchored.stamps.len()),
-                                rows: Rows::Read(anchored.recent.clone()),
-                            },
-                        ],
-                    });
+                let comparison = compare(&ledger.stamps, &anchored.stamps);
+                if let Comparison::Diverged { entry, .. } = comparison {
+                    let theirs = Side {
+                        name: anchored.name.clone(),
+                        entries: size(anchored.stamps.len()),
+                        rows: Rows::Read(anchored.recent.clone()),
+                    };
+                    let sides = [Side::of_ledger(name, ledger), theirs];
+                    self.forks.push(Fork { run: run.to_string(), entry: size(entry), sides });
                 }
                 held_against(
                     ID,
+                    comparison,
                     ("the ledger", &ledger.stamps),
                     (&anchored.name, &anchored.stamps),
                     Voucher::None,
@@ -346,12 +351,7 @@ impl<'a> Composer<'a> {
                 for (first, ours) in &holding[..index] {
                     let comparison = compare(&ours.stamps, &theirs.stamps);
                     if let Comparison::Diverged { entry, .. } = comparison {
-                        let side = |name: &str, ledger: &'a Ledger| Side {
-                            name: name.to_string(),
-                            entries: size(ledger.stamps.len()),
-                            rows: Rows::Text(ledger.text.as_deref()),
-                        };
-                        let sides = [side(first, ours), side(second, theirs)];
+                        let sides = [Side::of_ledger(first, ours), Side::of_ledger(second, theirs)];
                         self.forks.push(Fork { run: run.to_string(), entry: size(entry), sides });
                     }
                     let (check, verdict) = compared((first, second), run, comparison);

@@ -3,17 +3,21 @@
 use alloc::format;
 use alloc::string::String;
 
-use crate::compare::{Comparison, Stamp, compare};
+use crate::compare::{Comparison, Stamp};
 use crate::hash::Digest;
 use crate::report::{Check, Status, Verdict, Voucher, counted};
 
 /// A check, the verdict that it forces, and what it vouches for.
 pub type Held = (Check, Option<Verdict>, Voucher);
 
-/// How one chain stands to another that vouches for it, such as its anchor.
+/// How one chain stands to another that vouches for it, such as its anchor: what [`compare`] said
+/// of the two.
+///
+/// [`compare`]: crate::compare::compare
 #[must_use]
 pub fn held_against(
     id: &'static str,
+    comparison: Comparison,
     (what, ours): (&str, &[Stamp]),
     (whose, theirs): (&str, &[Stamp]),
     voucher: Voucher,
@@ -26,7 +30,7 @@ pub fn held_against(
         check.fault = fault;
         (check, Some(verdict), Voucher::None)
     };
-    match compare(ours, theirs) {
+    match comparison {
         Comparison::Identical => pass(format!("{whose} holds the same {entries}")),
         Comparison::LocalAhead(more) => pass(format!(
             "{whose} holds {entries}, the first of {what}; not there yet: {}",

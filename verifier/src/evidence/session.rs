@@ -76,6 +76,8 @@ pub(super) struct Archive {
     pub(super) root: String,
     pub(super) seals: Table<Seal>,
     pub(super) fault: Option<TarError>,
+    /// What is wanted of each of its files.
+    wanted: Wanted,
     untar: Untar,
     member: Option<Incoming>,
 }
@@ -126,9 +128,8 @@ impl Session {
         match file.push(bytes, &mut self.room) {
             Unpack::Nothing => {}
             Unpack::Started(start) => {
-                let archive = self.archive();
-                self.archives.push(archive);
-                self.unpack(&start);
+                let path = file.path.clone();
+                self.start_archive(&path, &start);
             }
             Unpack::More(bytes) => self.unpack(bytes),
         }
@@ -140,9 +141,7 @@ impl Session {
         let path = file.path.clone();
         let (content, seal, start) = file.finish(last_line, &mut self.room);
         if let Some(start) = start {
-            let archive = self.archive_at(&path);
-            self.archives.push(archive);
-            self.unpack(&start);
+            self.start_archive(&path, &start);
         }
         if let (Content::Unpacked, Some(archive)) = (&content, self.archives.last_mut()) {
             if archive.fault.is_none() {
@@ -206,30 +205,27 @@ impl Session {
         }
     }
 
-    fn archive(&self) -> Archive {
-        let path = self.under_way.as_ref().map(|file| file.path.clone()).unwrap_or_default();
-        self.archive_at(&path)
-    }
-
-    fn archive_at(&self, path: &str) -> Archive {
+    /// Starts to unpack the archive at a path, which begins so.
+    fn start_archive(&mut self, path: &str, start: &[u8]) {
         let root = if self.options.several { format!("{path}/") } else { String::new() };
-        Archive {
+        self.archives.push(Archive {
             path: path.to_string(),
             root,
             seals: Table::new(),
             fault: None,
+            wanted: self.wanted(true),
             untar: Untar::default(),
             member: None,
-        }
+        });
+        self.unpack(start);
     }
 
     /// Takes bytes of the archive that came last.
     fn unpack(&mut self, bytes: &[u8]) {
-        let wanted = self.wanted(true);
         let Some(archive) = self.archives.last_mut().filter(|archive| archive.fault.is_none()) else {
             return;
         };
-        let Archive { root, seals, untar, member, fault, .. } = archive;
+        let Archive { root, seals, wanted, untar, member, fault, .. } = archive;
         let (files, room) = (&mut self.files, &mut self.room);
         let taken = untar.push(bytes, |item| match item {
             Item::Open(path) => {

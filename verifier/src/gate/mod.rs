@@ -75,8 +75,6 @@ pub struct Gate {
     base: Heads,
     now: Named,
     checks: Vec<Check>,
-    /// The runs whose anchors were taken.
-    anchored: BTreeSet<String>,
     anchors: BTreeMap<String, Chain>,
     aside: BTreeMap<String, Vec<Chain>>,
 }
@@ -121,16 +119,7 @@ impl Gate {
             ..Options::default()
         };
         let session = Session::new("repository", options);
-        Gate {
-            session,
-            policy,
-            base,
-            now,
-            checks,
-            anchored: BTreeSet::new(),
-            anchors: BTreeMap::new(),
-            aside: BTreeMap::new(),
-        }
+        Gate { session, policy, base, now, checks, anchors: BTreeMap::new(), aside: BTreeMap::new() }
     }
 
     /// The session that takes the files below `.sdd/`: those that [`Gate::takes`] names.
@@ -196,7 +185,6 @@ impl Gate {
         }
         let (report, chain) = read((name, run, commit), completeness, source)?;
         self.session.anchor(run, "its anchor", report, chain.stamps.clone());
-        self.anchored.insert(run.to_string());
         self.anchors.insert(run.to_string(), chain);
         Ok(())
     }
@@ -223,6 +211,7 @@ impl Gate {
     #[must_use]
     pub fn finish(mut self) -> (Report, Heads) {
         self.session.close(crate::chain::LastLine::Settled);
+        let anchored: BTreeSet<_> = self.anchors.keys().cloned().collect();
         let chains = self.chains();
         let mut checks = core::mem::take(&mut self.checks);
         self.against_base(&chains, &mut checks);
@@ -235,7 +224,7 @@ impl Gate {
         }
         let heads = self.heads(&chains, &mut checks);
         let facts = facts(&chains);
-        let (requirements, anchored) = (core::mem::take(&mut self.policy.require), self.anchored);
+        let requirements = core::mem::take(&mut self.policy.require);
         let mut report = self.session.finish().report;
         report.subject = ("gate", String::from("repository"));
         let signers = assurances::signers(&report);
@@ -338,16 +327,15 @@ fn read_policy(files: &Files<'_>, checks: &mut Vec<Check>) -> Policy {
         }
     };
     if files.new_policy != files.policy {
-        let sentence = match files.new_policy.map(Policy::read) {
-            None => String::from("this takes the policy away; the base's was applied"),
+        let (status, sentence) = match files.new_policy.map(Policy::read) {
+            None => (Status::Warn, String::from("this takes the policy away; the base's was applied")),
             Some(Ok(_)) => {
-                String::from("this changes the policy; the base's was applied, look at the change")
+                let said = "this changes the policy; the base's was applied, look at the change";
+                (Status::Warn, String::from(said))
             }
-            Some(Err(why)) => format!("this changes the policy to one that can't be read: {why}"),
-        };
-        let status = match files.new_policy.map(Policy::read) {
-            Some(Err(_)) => Status::Fail,
-            _ => Status::Warn,
+            Some(Err(why)) => {
+                (Status::Fail, format!("this changes the policy to one that can't be read: {why}"))
+            }
         };
         checks.push(Check::new(ID, status, sentence).at(POLICY, None));
     }

@@ -1,19 +1,19 @@
 //! `waybill evidence`: what there is of a run or a receipt, in one file to hand on.
 
 use std::fs::File;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
 use waybill_verifier::chain::LastLine;
 use waybill_verifier::evidence::{Options, Session};
-use waybill_verifier::json::{self, Object, Value};
+use waybill_verifier::json::{Object, Value};
 use waybill_verifier::report::Report;
 
 use super::Global;
 use super::exit::{Exit, Failure, chain};
 use super::out::{self, Form};
-use crate::durable::{self, open_regular};
+use super::verify::{PIECE, feed_file};
+use crate::durable;
 use crate::evidence::{Error, Evidence, Written};
 use crate::master::KeyFile;
 
@@ -76,16 +76,7 @@ fn read_back(path: &Path) -> Result<Report, Failure> {
     if let Ok(Some(key)) = KeyFile::of_environment().read() {
         session.key(key);
     }
-    let mut file = open_regular(path)?;
-    let mut piece = vec![0; 1 << 20];
-    session.open(&name);
-    loop {
-        match file.read(&mut piece).map_err(|source| durable::Error::new("can't read", path, source))? {
-            0 => break,
-            length => session.push(&piece[..length]),
-        }
-    }
-    session.close(LastLine::Settled);
+    feed_file(&mut session, path, &name, LastLine::Settled, &mut vec![0; PIECE])?;
     Ok(session.finish().report)
 }
 
@@ -93,18 +84,14 @@ fn say(global: &Global, path: &Path, written: &Written, report: &Report) -> Resu
     let Written { files, bytes, sha256 } = written;
     match global.form() {
         Form::Quiet => Ok(()),
-        Form::Json => {
-            let mut text = json::ascii_indented(&Value::from(Object::of([
-                ("file", Value::from(path.to_string_lossy().into_owned())),
-                ("files", Value::from(u64::try_from(*files).unwrap_or(u64::MAX))),
-                ("bytes", Value::from(*bytes)),
-                ("sha256", Value::from(sha256.to_hex())),
-                ("verdict", Value::from(report.verdict.name())),
-                ("summary", Value::from(report.summary.as_str())),
-            ])));
-            text.push(b'\n');
-            super::put(&text)
-        }
+        Form::Json => super::put_document(Object::of([
+            ("file", Value::from(path.to_string_lossy().into_owned())),
+            ("files", Value::from(u64::try_from(*files).unwrap_or(u64::MAX))),
+            ("bytes", Value::from(*bytes)),
+            ("sha256", Value::from(sha256.to_hex())),
+            ("verdict", Value::from(report.verdict.name())),
+            ("summary", Value::from(report.summary.as_str())),
+        ])),
         Form::Text => {
             let shown = out::escape(&path.to_string_lossy());
             let text = format!(

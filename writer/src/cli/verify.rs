@@ -3,7 +3,7 @@
 mod evidence;
 mod others;
 
-pub(super) use evidence::feed_gate;
+pub(super) use evidence::{PIECE, feed_file, feed_gate};
 
 use std::fs::File;
 use std::io::Read;

@@ -15,7 +15,7 @@ use waybill_verifier::journal::Event;
 use waybill_verifier::json::{LoneSurrogate, Object};
 use waybill_verifier::key::PrivateKey;
 use waybill_verifier::receipt::{
-    AtStall, Binding, Draft, ForkRef, LastEvents, ReceiptId, StallReason, Unsigned,
+    AtStall, Binding, Draft, File, ForkRef, LastEvents, ReceiptId, StallReason, Unsigned,
 };
 use waybill_verifier::spine::prefixed;
 use waybill_verifier::time::Timestamp;
@@ -209,6 +209,31 @@ pub fn ids(project: &Project) -> Result<Vec<ReceiptId>, durable::Error> {
     }
     ids.sort_unstable();
     Ok(ids)
+}
+
+/// A receipt of the project, by its id.
+///
+/// # Errors
+///
+/// If its file can't be read.
+pub fn read(project: &Project, id: &ReceiptId) -> Result<File, durable::Error> {
+    Ok(File::read(&read_file(&project.root().join(id.path()))?))
+}
+
+/// The receipts of a run, by id.
+///
+/// # Errors
+///
+/// If the folder can't be listed, or a file can't be read.
+pub fn of_run(project: &Project, run: &RunId) -> Result<Vec<(ReceiptId, File)>, durable::Error> {
+    let mut found = Vec::new();
+    for id in ids(project)? {
+        let file = read(project, &id)?;
+        if file.binding.as_ref().is_some_and(|binding| binding.run_id == *run) {
+            found.push((id, file));
+        }
+    }
+    Ok(found)
 }
 
 /// Makes a receipt on a run's journal as it is now; `now` is the audit log's time.

@@ -3,7 +3,7 @@
 use clap::ValueEnum;
 use waybill_verifier::anchor::{Expect, ObjectId};
 use waybill_verifier::chain::Place;
-use waybill_verifier::compare::{Comparison, Stamp};
+use waybill_verifier::compare::{Comparison, Stamp, compare};
 use waybill_verifier::evidence::{Held, held_against};
 use waybill_verifier::hash::Digest;
 use waybill_verifier::id::RunId;
@@ -274,7 +274,8 @@ pub(in super::super) fn anchored_check(
         Err(error) => return Err(error.into()),
     };
     let Some(ours) = anchoring::local(project, run).ok().flatten() else { return Ok(None) };
-    Ok(Some(held_against(ID, ("the ledger", &ours.chain.stamps), (&whose, &anchor.chain.stamps), voucher)))
+    let (ours, theirs) = (&ours.chain.stamps, &anchor.chain.stamps);
+    Ok(Some(held_against(ID, compare(ours, theirs), ("the ledger", ours), (&whose, theirs), voucher)))
 }
 
 /// The anchor here held against a remote's.
@@ -287,7 +288,9 @@ fn remote_check(store: &Store, run: &RunId, ours: &[Stamp], remote: &str) -> Res
     let whose = format!("the anchor at {}", escape(remote));
     Ok(match anchoring::read_anchor(&quarantine.store, run, quarantine.commit, Some(remote)) {
         Ok(theirs) => {
-            held_against(ID, ("the anchor here", ours), (&whose, &theirs.chain.stamps), Voucher::Outside)
+            let theirs = &theirs.chain.stamps;
+            let comparison = compare(ours, theirs);
+            held_against(ID, comparison, ("the anchor here", ours), (&whose, theirs), Voucher::Outside)
         }
         Err(error @ anchoring::Error::BadAnchor { .. }) => {
             (Check::new(ID, Status::Fail, error.to_string()), Some(Verdict::Failed), Voucher::None)

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
-use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -20,7 +19,8 @@ use crate::master::KeyFile;
 
 /// How deep folders are read.
 const MAX_DEPTH: usize = 16;
-const PIECE: usize = 1 << 20;
+/// How many bytes are read at once.
+pub(in super::super) const PIECE: usize = 1 << 20;
 
 /// The report on files and folders, together.
 pub(super) fn check(subjects: &[Subject], args: &Args) -> Result<Report, Failure> {
@@ -75,13 +75,24 @@ pub(in super::super) fn feed_gate(gate: &mut Gate, root: &Path) -> Result<(), Fa
     given.feed(gate.session())
 }
 
-fn push(session: &mut Session, mut file: &File, piece: &mut [u8]) -> std::io::Result<()> {
+/// Gives a session one file, under a name, in pieces of at most so many bytes.
+pub(in super::super) fn feed_file(
+    session: &mut Session,
+    path: &Path,
+    name: &str,
+    last_line: LastLine,
+    piece: &mut [u8],
+) -> Result<(), Failure> {
+    let mut file = open_regular(path)?;
+    session.open(name);
     loop {
-        match file.read(piece)? {
-            0 => return Ok(()),
+        match file.read(piece).map_err(|source| durable::Error::new("can't read", path, source))? {
+            0 => break,
             length => session.push(&piece[..length]),
         }
     }
+    session.close(last_line);
+    Ok(())
 }
 
 /// The files to read, and what the session calls each.
@@ -99,11 +110,8 @@ impl Given {
             // The lock is looked at first: a writer that ends in between leaves settled bytes.
             let lock = path.with_file_name(".ledger.lock");
             let held = name.ends_with("/000000.jsonl") && Lock::is_held(&lock);
-            let file = open_regular(path)?;
-            session.open(name);
-            push(session, &file, &mut piece)
-                .map_err(|source| durable::Error::new("can't read", path, source))?;
-            session.close(if held { LastLine::InFlight } else { LastLine::Settled });
+            let last_line = if held { LastLine::InFlight } else { LastLine::Settled };
+            feed_file(session, path, name, last_line, &mut piece)?;
         }
         Ok(())
     }

@@ -10,7 +10,7 @@ use super::super::exit::Failure;
 use super::Subject;
 use crate::master::KeyFile;
 use crate::project::Project;
-use crate::receipt::{Gathered, ids, read_file};
+use crate::receipt::{Gathered, read_file};
 
 /// The check of a receipt's file with all of its project; `None` if it lies in none.
 pub(super) fn receipt(subject: &Subject, trust: &Trust) -> Result<Option<Report>, Failure> {
@@ -23,20 +23,13 @@ pub(super) fn receipt(subject: &Subject, trust: &Trust) -> Result<Option<Report>
 
 /// The checks of all receipts of a run.
 pub(super) fn receipts_of(project: &Project, run: &RunId, trust: &Trust) -> Result<Vec<Report>, Failure> {
-    let mut found = Vec::new();
-    for id in ids(project)? {
-        let path = id.path();
-        let file = File::read(&read_file(&project.root().join(&path))?);
-        if file.binding.as_ref().is_some_and(|binding| binding.run_id == *run) {
-            found.push((path, file));
-        }
-    }
+    let found = crate::receipt::of_run(project, run)?;
     if found.is_empty() {
         return Ok(Vec::new());
     }
     let key = KeyFile::of_environment().read()?;
     let gathered = Gathered::of(project, key.as_ref())?;
-    found.iter().map(|(path, file)| Ok(gathered.report(path, file, trust)?)).collect()
+    found.iter().map(|(id, file)| Ok(gathered.report(&id.path(), file, trust)?)).collect()
 }
 
 /// The project that a receipt lies in: the folder above `.sdd/escalation/receipts`.
