@@ -2,10 +2,11 @@
 
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { AxeBuilder } from '@axe-core/playwright';
+import { exported, receiptOf } from '../wasm/archives.mjs';
 import { command, diverged, masterKey, signer, stranger, subjects, vectors, waybill } from '../wasm/cases.mjs';
 import { ledger } from '../wasm/load.mjs';
 import { cleanUp, content, drop, foreign, fromDisk, launch, open, saved, scratch, serve, single, verdict, verifyInPage } from './harness.mjs';
@@ -185,26 +186,51 @@ both('what is saved as HTML says the same and runs nothing', async (page) => {
   await other.close();
 });
 
-both('a receipt that fails names the check and the place that the command names', async (page) => {
-  await page.setInputFiles('#folder', tampered);
-  assert.equal(await verdict(page), 'failed');
-  const report = JSON.parse(json([tampered]));
+/** The page names each check that failed, and where, as the command's report does: how many. */
+async function namesFailures(page, report) {
   const failed = report.subjects.flatMap(({ checks }) => checks).filter(({ status }) => status === 'fail');
-  assert.equal(failed.length, 3);
   const shown = await page.locator('.check.fail').allInnerTexts();
+  // Names between backquotes are set as code, long words are broken.
+  const plain = (text) => text.replace(/[\s`]+/g, '');
   for (const { id, sentence, at } of failed) {
-    const row = shown.find((text) => text.includes(id) && text.replace(/\s+/g, '').includes(sentence.replace(/\s+/g, '')));
-    assert.ok(row, `${id} is shown`);
-    assert.ok(row.includes('FAIL') && row.includes(at.file));
-    if (at.entry !== undefined) assert.ok(row.includes(`entry ${at.entry}, line ${at.line}, byte ${at.byte}`));
+    const row = shown.find((text) => text.includes(id) && plain(text).includes(plain(sentence)));
+    assert.ok(row, `${report.subject.name}: ${id} is shown: ${sentence}: ${shown.join("\n")}`);
+    assert.ok(row.includes('FAIL') && (!at || row.includes(at.file)), row);
+    if (at?.entry !== undefined) assert.ok(row.includes(`entry ${at.entry}, line ${at.line}, byte ${at.byte}`), row);
   }
-  const marked = await page.locator('.timeline .at-fault').allInnerTexts();
-  assert.equal(marked.length, 1);
-  assert.match(marked[0], /^19\s/);
-  assert.match(marked[0], /journal\.chain/);
-  const order = await page.locator('.timeline .number').allInnerTexts();
-  assert.deepEqual(order, Array.from({ length: 16 }, (_, index) => String(16 + index)));
-  await page.locator('.projection').getByText('respawn', { exact: true }).waitFor();
+  return failed.length;
+}
+
+both('a receipt that fails names the check and the place that the command names', async (page) => {
+  const archive = exported(tampered, join(scratch, 'tampered.tar'));
+  for (const [input, given] of [['#folder', tampered], ['#files', archive]]) {
+    await page.reload();
+    await page.setInputFiles(input, given);
+    assert.equal(await verdict(page), 'failed');
+    assert.equal(await namesFailures(page, JSON.parse(json([given]))), 3);
+    const marked = await page.locator('.timeline .at-fault').allInnerTexts();
+    assert.equal(marked.length, 1);
+    assert.match(marked[0], /^19\s/);
+    assert.match(marked[0], /journal\.chain/);
+    const order = await page.locator('.timeline .number').allInnerTexts();
+    assert.deepEqual(order, Array.from({ length: 16 }, (_, index) => String(16 + index)));
+    await page.locator('.projection').getByText('respawn', { exact: true }).waitFor();
+  }
+});
+
+both('every receipt that fails is exported, and the page says of the file what the command says', async (page) => {
+  const failing = readdirSync(join(vectors, 'receipt')).filter((name) => {
+    const { strict } = JSON.parse(readFileSync(join(receipt(name), 'expected.json'), 'utf8'));
+    return strict.exit === 2;
+  });
+  assert.ok(failing.length > 30);
+  for (const name of failing) {
+    const archive = exported(receipt(name), join(scratch, `${name}.tar`));
+    const report = JSON.parse(json([archive], {}, true));
+    await verifyInPage(page, subjects([archive], content), {}, masterKey);
+    assert.equal(await verdict(page), 'failed', name);
+    assert.ok((await namesFailures(page, report)) > 0, name);
+  }
 });
 
 both('the ledger is a board, with its last entries', async (page) => {
@@ -341,15 +367,10 @@ both('a hostile receipt is text, on the page and in the terminal', async (page) 
   const text = await page.locator('.projection').innerText();
   assert.ok(text.includes(MARKUP));
   assert.ok(text.includes(MISLEADING_SHOWN));
-  const { stdout } = spawnSync(waybill(), ['escalation', 'show', receiptIn(folder), '--workdir', folder], { encoding: 'utf8', env: { HOME: scratch, PATH: process.env.PATH } });
+  const { stdout } = spawnSync(waybill(), ['escalation', 'show', receiptOf(folder), '--workdir', folder], { encoding: 'utf8', env: { HOME: scratch, PATH: process.env.PATH } });
   assert.ok(!/[\u202e\u001b\u009b\u200b]/.test(stdout), 'the terminal is safe');
   assert.equal((await saved(page, '#save-json')).text, json([folder]));
 });
-
-function receiptIn(folder) {
-  const [name] = spawnSync('ls', [join(folder, '.sdd/escalation/receipts')], { encoding: 'utf8' }).stdout.split('\n');
-  return name.replace('.json', '');
-}
 
 test('the single file lets nothing out', async () => {
   const html = readFileSync(single, 'utf8');

@@ -5,6 +5,7 @@ import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
+import { archives } from './archives.mjs';
 import { Chain, root } from './load.mjs';
 
 export const vectors = join(root, 'tests/vectors');
@@ -61,6 +62,7 @@ export function cases(scratch) {
   add('all receipts', [join(vectors, 'receipt')]);
   add('all ledgers', [join(vectors, 'ledger')]);
   made(scratch, add);
+  archives(scratch, each, add);
   return all;
 }
 

@@ -7,7 +7,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::cell::RefCell;
 
-use super::kind::{self, ENOUGH, Kind, tell};
+use super::kind::{ENOUGH, Kind, tell};
 use super::manifest::Seal;
 use super::project;
 use crate::chain::{LastLine, Outcome, Place, Walk, length};
@@ -217,7 +217,7 @@ impl Incoming {
 
     fn told(&mut self, room: &mut Room) -> Unpack<'static> {
         let start = core::mem::take(&mut self.start);
-        self.stage = match kind::named(&self.path).unwrap_or_else(|| tell(&start)) {
+        self.stage = match tell(&self.path, &start) {
             Kind::Ledger | Kind::Empty => Stage::Ledger(Box::new(self.ledger())),
             Kind::StepJournal => Stage::Steps(Box::new(Walk::new(StepRows::default()))),
             Kind::EventJournal => Stage::Journal(Box::new(JournalWalk::new())),

@@ -74,9 +74,17 @@ impl Kind {
     }
 }
 
+/// Tells what a file is: from its path where that says it, else from its first [`ENOUGH`] bytes.
+///
+/// Being told is no check.
+#[must_use]
+pub fn tell(path: &str, beginning: &[u8]) -> Kind {
+    named(path).unwrap_or_else(|| by_content(beginning))
+}
+
 /// The kind of a file that its path tells, whatever is in it: it has no rows, is a part of
 /// something, or lies where a project keeps files of one kind.
-pub(super) fn named(path: &str) -> Option<Kind> {
+fn named(path: &str) -> Option<Kind> {
     let name = path.rsplit('/').next().unwrap_or(path);
     let digits = name.strip_prefix("chunk-").and_then(|rest| rest.strip_suffix(".jsonl"));
     match name {
@@ -104,13 +112,10 @@ fn is_number(digits: &str) -> bool {
     digits.len() == 6 && digits.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Tells what a file is from its first [`ENOUGH`] bytes: by the fields of the first line that can
-/// be read, so that nothing recorded in a row makes it something else.
-///
-/// A damaged file is told by what is left of it: the name of a field that only its kind has.
-/// Being told is no check.
-#[must_use]
-pub fn tell(beginning: &[u8]) -> Kind {
+/// By the fields of the first line that can be read, so that nothing recorded in a row makes it
+/// something else. A damaged file is told by what is left of it: the name of a field that only its
+/// kind has.
+fn by_content(beginning: &[u8]) -> Kind {
     if beginning.iter().all(u8::is_ascii_whitespace) {
         return Kind::Empty;
     }
@@ -171,21 +176,21 @@ mod tests {
 
     #[test]
     fn kinds_are_told_by_the_fields_only_they_have() {
-        assert_eq!(tell(b" \n"), Kind::Empty);
-        assert_eq!(tell(b"\xff\n{\"entry_hash\":\"\",\"kind\":\"\",\"task_id\":\"\"}"), Kind::Ledger);
-        assert_eq!(tell(b"{\"step_hash\":\"\"}"), Kind::StepJournal);
-        assert_eq!(tell(b"{\"\\u0073tep_hash\":\"\"}"), Kind::StepJournal);
-        assert_eq!(tell(b"{\"event_hash\":\"\",\"payload_hash\":\"\"}"), Kind::EventJournal);
-        assert_eq!(tell(b"{\"artifact_path\":\"\",\"entry_hash\":\"\"}"), Kind::Spine);
-        assert_eq!(tell(b"{\"details\": {}, \"prev_hmac\": \"\"}"), Kind::AuditDay);
-        assert_eq!(tell(b"{\"run_id\":\"\",\"window_entry_hashes\":[]}"), Kind::Receipt);
-        assert_eq!(tell(b"\x1f\x8b\x08"), Kind::Packed);
-        assert_eq!(tell(b"# a readme"), Kind::Unknown);
-        assert_eq!(tell(b"# v2 git bundle\n"), Kind::Bundle);
-        assert_eq!(tell(b"-----BEGIN PUBLIC KEY-----\n"), Kind::PublicKey);
-        assert_eq!(tell(b"\n-----BEGIN OPENSSH PRIVATE KEY-----\n"), Kind::PrivateKey);
-        assert_eq!(tell(b"-----BEGIN CERTIFICATE-----\n"), Kind::Unknown);
+        assert_eq!(by_content(b" \n"), Kind::Empty);
+        assert_eq!(by_content(b"\xff\n{\"entry_hash\":\"\",\"kind\":\"\",\"task_id\":\"\"}"), Kind::Ledger);
+        assert_eq!(by_content(b"{\"step_hash\":\"\"}"), Kind::StepJournal);
+        assert_eq!(by_content(b"{\"\\u0073tep_hash\":\"\"}"), Kind::StepJournal);
+        assert_eq!(by_content(b"{\"event_hash\":\"\",\"payload_hash\":\"\"}"), Kind::EventJournal);
+        assert_eq!(by_content(b"{\"artifact_path\":\"\",\"entry_hash\":\"\"}"), Kind::Spine);
+        assert_eq!(by_content(b"{\"details\": {}, \"prev_hmac\": \"\"}"), Kind::AuditDay);
+        assert_eq!(by_content(b"{\"run_id\":\"\",\"window_entry_hashes\":[]}"), Kind::Receipt);
+        assert_eq!(by_content(b"\x1f\x8b\x08"), Kind::Packed);
+        assert_eq!(by_content(b"# a readme"), Kind::Unknown);
+        assert_eq!(by_content(b"# v2 git bundle\n"), Kind::Bundle);
+        assert_eq!(by_content(b"-----BEGIN PUBLIC KEY-----\n"), Kind::PublicKey);
+        assert_eq!(by_content(b"\n-----BEGIN OPENSSH PRIVATE KEY-----\n"), Kind::PrivateKey);
+        assert_eq!(by_content(b"-----BEGIN CERTIFICATE-----\n"), Kind::Unknown);
         let row = b"{\"entry_hash\":\"\",\"kind\":\"\",\"payload\":{\"step_hash\":1},\"task_id\":\"\"}";
-        assert_eq!(tell(row), Kind::Ledger);
+        assert_eq!(by_content(row), Kind::Ledger);
     }
 }

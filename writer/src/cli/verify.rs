@@ -230,7 +230,7 @@ fn one_file(subject: &Subject, args: &Args) -> Result<Option<Report>, Failure> {
         return Ok(None);
     }
     let file = open_regular(&subject.path)?;
-    match tell(&beginning(&file).map_err(|error| subject.unreadable(error))?) {
+    match tell(&subject.file, &beginning(&file).map_err(|error| subject.unreadable(error))?) {
         Kind::Ledger | Kind::Empty => check_ledger(subject, &args.expect).map(Some),
         Kind::Receipt => {
             args.expect.not_of(subject, "a receipt")?;
