@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
 
-use crate::help::{Machine, alive, kill};
+use crate::help::{Machine, Said, alive, kill};
 
 /// A command that dies at first, and waits after a resume.
 const ONCE: &str = "[ -n \"$WAYBILL_RESUME\" ] && exec sleep 100; kill -9 $$";
@@ -411,6 +411,32 @@ fn a_plist_is_parsed_to_the_same_arguments() {
         let parsed: Vec<&str> = parsed.split('\0').collect();
         assert_eq!(parsed[1..], ["--data-dir", odd.to_str().unwrap(), "boot", "resume-all"]);
     }
+}
+
+#[test]
+fn installing_a_unit_says_when_it_would_not_start_at_boot() {
+    // In a name space of its own, so that nothing of this machine is changed.
+    let script = "mount -t tmpfs tmpfs /var/lib && mkdir -p /var/lib/systemd/linger || exit 99
+        \"$W\" boot install --kind systemd 2>off && touch \"/var/lib/systemd/linger/$(id -un)\" &&
+        \"$W\" boot install --kind systemd 2>on && \"$W\" boot install --kind launchd 2>mac";
+    let machine = Machine::new();
+    let said: Said = Command::new("unshare")
+        .args(["--map-root-user", "--mount", "sh", "-c", script])
+        .current_dir(machine.root())
+        .env("HOME", machine.root().join("home"))
+        .env("W", env!("CARGO_BIN_EXE_waybill"))
+        .output()
+        .unwrap()
+        .into();
+    if said.code == Some(99) || said.err.contains("unshare failed") {
+        eprintln!("NOT RUN: there are no name spaces here: {said:?}");
+        return;
+    }
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let said = |name: &str| fs::read_to_string(machine.root().join(name)).unwrap();
+    assert!(said("off").contains("linger is off: the unit starts at login, not at boot"), "{}", said("off"));
+    assert!(!said("on").contains("linger"), "{}", said("on"));
+    assert!(!said("mac").contains("linger"), "{}", said("mac"));
 }
 
 #[test]

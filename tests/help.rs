@@ -487,3 +487,18 @@ pub fn alive(pid: i32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit(')').next().is_some_and(|rest| !rest.is_empty() && !rest.trim_start().starts_with('Z'))
 }
+
+/// What git says, with nobody's configuration, to a command that must succeed.
+#[track_caller]
+pub fn git(folder: &Path, arguments: &[&str]) -> String {
+    let output = Command::new("git")
+        .current_dir(folder)
+        .args(["-c", "user.name=t", "-c", "user.email=t@example.org"])
+        .args(arguments)
+        .envs([("GIT_CONFIG_GLOBAL", "/dev/null"), ("GIT_CONFIG_NOSYSTEM", "1")])
+        .output()
+        .unwrap();
+    let said = Said::from(output);
+    assert_eq!(said.code, Some(0), "git {arguments:?}: {said:?}");
+    said.out.trim_end().to_owned()
+}

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
 
-use crate::help::{Machine, Said, alive, kill};
+use crate::help::{Machine, Said, alive, git, kill};
 
 const MODE: u32 = 0o777;
 
@@ -376,13 +376,8 @@ fn heartbeats_go_to_the_liveness_file_and_not_to_the_journal() {
 #[test]
 fn a_snapshot_in_a_run_goes_through_its_recorder() {
     let machine = Machine::new();
-    let git = |arguments: &[&str]| {
-        let mut command = std::process::Command::new("git");
-        command.current_dir(machine.project()).args(["-c", "user.name=n", "-c", "user.email=e@example.org"]);
-        assert!(command.args(arguments).output().unwrap().status.success());
-    };
-    git(&["init", "-q"]);
-    git(&["commit", "-q", "--allow-empty", "-m", "first"]);
+    git(&machine.project(), &["init", "-q"]);
+    git(&machine.project(), &["commit", "-q", "--allow-empty", "-m", "first"]);
     let said = machine.script("r", &[], "echo x > file; \"$W\" snapshot \"$WAYBILL_RUN_ID\"");
     assert_eq!(said.code, Some(0), "{said:?}");
     assert!(said.out.contains("refs/bernstein/snapshots/r/1 is "), "{said:?}");
@@ -694,4 +689,99 @@ fn the_supervisor_killed_at_any_moment_leaves_a_run_that_goes_on() {
             other => panic!("{other} after {wait} ms"),
         }
     }
+}
+
+/// How an anchor comes from the remote to a machine.
+const FETCHES: [(&str, &[&str]); 2] = [
+    ("ledger and anchor", &["ledger", "fetch", "r"]),
+    ("only the anchor", &["fetch", "-q", "origin", "refs/bernstein/*:refs/bernstein/*"]),
+];
+
+#[test]
+fn a_command_is_started_on_a_ledger_that_comes_from_an_anchor() {
+    for (what, fetch) in FETCHES {
+        let remote = tempfile::TempDir::new().unwrap();
+        git(remote.path(), &["init", "-q", "--bare"]);
+        let host = || {
+            let machine = Machine::new();
+            git(&machine.project(), &["init", "-q"]);
+            git(&machine.project(), &["remote", "add", "origin", remote.path().to_str().unwrap()]);
+            machine
+        };
+        let fetched = |machine: &Machine| match fetch[0] {
+            "ledger" => drop(machine.ok(fetch)),
+            _ => drop(git(&machine.project(), fetch)),
+        };
+        // On the first machine a run dies.
+        let first = host();
+        let script = "for t in a b; do \"$W\" record --kind task.scheduled --task $t -q; done; \
+                      for k in started completed; do \"$W\" record --kind task.$k --task a -q; done; kill -9 $$";
+        first.script("r", &[], script);
+        first.ok(["ledger", "anchor", "r"]);
+        first.ok(["ledger", "push", "r"]);
+        let before = first.entries("r");
+
+        // On the second nothing is known of it but what was pushed.
+        let second = host();
+        let script = "\"$W\" record --kind task.completed --task b -q; cat \"$WAYBILL_STATE\"";
+        let resume = ["run", "--resume", "r", "--", "sh", "-c", script];
+        assert_eq!(second.run(resume).code, Some(125), "{what}");
+        assert!(!second.project().join(".sdd").exists(), "nothing is begun");
+        fetched(&second);
+        let said = second.ok(resume);
+        let state: serde_json::Value = serde_json::from_str(&said.out).unwrap();
+        assert_eq!(state["completed_tasks"], serde_json::json!(["a"]), "{what}: {said:?}");
+        assert_eq!(state["resume_frontier"], serde_json::json!(["main", "b"]), "{what}: {said:?}");
+        let after = second.entries("r");
+        assert_eq!(after[..before.len()], before, "{what}");
+        let more =
+            ["run.resumed", "task.resumed main", "task.completed b", "task.completed main", "run.closed"];
+        assert_eq!(after[before.len()..], more, "{what}");
+        assert_eq!(second.status("r"), "complete");
+        second.ok(["ledger", "anchor", "r"]);
+        second.ok(["ledger", "push", "r"]);
+
+        // The first comes back, and learns that the run went on elsewhere.
+        fetched(&first);
+        let ledger = first.entries("r");
+        let said = first.run(["jobs", "resume", "r"]);
+        assert_eq!(said.code, Some(2), "{what}: {said:?}");
+        let decision = first.sweep(&[])["r"].clone();
+        if fetch[0] == "ledger" {
+            assert!(said.err.contains("is closed in its ledger"), "{said:?}");
+            assert_eq!(decision.0, "ended deliberately");
+        } else {
+            assert!(said.err.contains("knows 12 entries, the ledger here has 7 entries"), "{said:?}");
+            assert_eq!((decision.0.as_str(), said.err.contains(&decision.1)), ("no resume point", true));
+        }
+        assert_eq!(first.entries("r"), ledger, "{what}: nothing is added");
+    }
+}
+
+#[test]
+fn a_run_is_not_continued_beside_an_anchor_of_another_lineage() {
+    let machine = Machine::new();
+    git(&machine.project(), &["init", "-q"]);
+    machine.script("r", &[], "kill -9 $$");
+    machine.ok(["ledger", "anchor", "r"]);
+    // Somewhere else it went on from the same entries, and this machine heard of it.
+    let ledger = machine.project().join(".sdd/runtime/ledger/r/000000.jsonl");
+    let before = fs::read(&ledger).unwrap();
+    for task in ["theirs", "ours"] {
+        fs::write(&ledger, &before).unwrap();
+        machine.ok(["ledger", "append", "r", "--kind", "task.scheduled", "--task", task, "--accept-loss"]);
+        if task == "theirs" {
+            machine.ok(["ledger", "anchor", "r"]);
+        }
+    }
+    let entries = machine.entries("r");
+    let said = machine.run(["jobs", "resume", "r"]);
+    assert_eq!(said.code, Some(2), "{said:?}");
+    assert!(said.err.contains("of another lineage") && said.err.contains("ledger diff r"), "{said:?}");
+    machine.decided("r", "no resume point");
+    assert_eq!(machine.attempts("r"), 0, "no attempt is spent");
+    assert_eq!(machine.entries("r"), entries);
+    // Once somebody has settled it, it goes on.
+    machine.ok(["ledger", "diff", "r", "--keep", "local"]);
+    machine.decided("r", "continue");
 }

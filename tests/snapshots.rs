@@ -1,24 +1,11 @@
 //! Snapshots and forks on real repositories: what goes in, what stays as it was.
 
 use std::fs;
-use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
 
-use crate::help::Home;
-
-fn git(folder: &Path, arguments: &[&str]) -> String {
-    let output = Command::new("git")
-        .current_dir(folder)
-        .args(["-c", "user.name=t", "-c", "user.email=t@example.org"])
-        .args(arguments)
-        .env("GIT_CONFIG_GLOBAL", "/dev/null")
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "git {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).unwrap().trim_end().to_owned()
-}
+use crate::help::{Home, git};
 
 /// A repository with staged, changed, new and ignored files, and an identity.
 fn repository() -> Home {

@@ -345,6 +345,14 @@ pub fn claimed(store: &Store, run: &RunId) -> Result<Option<(u64, Digest)>, Erro
     Ok(entries.zip(head))
 }
 
+/// As [`claimed`], of the repository that a project lies in. Recording needs none, so one that
+/// can't be used claims nothing.
+#[must_use]
+pub fn claimed_here(project: &Project, run: &RunId) -> Option<(u64, Digest)> {
+    let store = Store::discover(project.root()).ok().flatten()?;
+    claimed(&store, run).ok().flatten()
+}
+
 /// How a local chain stands to an anchored one, where neither goes against the other.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Standing {

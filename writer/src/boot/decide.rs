@@ -12,6 +12,8 @@ pub enum Point {
     None,
     /// There is one, and the ledger does not hold up to it: why.
     Broken(String),
+    /// There is one, and the run's anchor knows that it went on elsewhere: how far.
+    Elsewhere(String),
     /// The ledger holds, and has it.
     Holds,
 }
@@ -116,6 +118,7 @@ pub fn reason(facts: &Facts, decision: &Decision) -> String {
         Decision::NeedsInput => String::from("a question is not answered: 'waybill jobs answer' does"),
         Decision::NoResumePoint => match &facts.point {
             Point::Broken(why) => format!("its ledger does not hold up to it: {why}"),
+            Point::Elsewhere(line) => line.clone(),
             _ => String::from("it never got to its first transition"),
         },
         Decision::WorkspaceGone => format!("{} is gone", facts.gone.as_deref().unwrap_or_default()),
@@ -139,7 +142,12 @@ mod tests {
     /// Every combination of the facts, once.
     fn all() -> Vec<Facts> {
         let mut all = Vec::new();
-        let points = [Point::None, Point::Broken(String::from("cut")), Point::Holds];
+        let points = [
+            Point::None,
+            Point::Broken(String::from("cut")),
+            Point::Elsewhere(String::from("more")),
+            Point::Holds,
+        ];
         let attempts = [0, 1, 2, 3, 4, u64::MAX]
             .map(Attempts::Spent)
             .into_iter()

@@ -4,7 +4,7 @@ use super::decide::{Facts, Point};
 use crate::process::Table;
 use crate::project::Project;
 use crate::registry::{Record, Registry, Status};
-use crate::run::book::replay;
+use crate::run::book::{Against, Found, find};
 
 /// Gathers the facts of a run; `needs` are variables that every run needs here.
 #[must_use]
@@ -20,15 +20,16 @@ pub fn gather(registry: &Registry, table: &Table, record: &Record, needs: &[Stri
     let point = match folder.resume_point() {
         Ok(None) => Point::None,
         Err(error) => Point::Broken(error.to_string()),
-        Ok(Some(point)) => match replay(&project, &record.run, Some(&point)) {
-            Ok(Some(replayed)) if replayed.holds && replayed.has_point => {
-                closed = replayed.state.run_closed;
+        Ok(Some(point)) => match find(&project, &record.run, Some(&point)) {
+            Ok(Some(Found { state, against: None })) => {
+                closed = state.run_closed;
                 Point::Holds
             }
-            Ok(Some(replayed)) if replayed.holds => {
-                Point::Broken(format!("entry {} is not there", point.entries.saturating_sub(1)))
-            }
-            Ok(Some(_)) => Point::Broken(String::from("it is damaged")),
+            Ok(Some(Found { against: Some(against), .. })) => match against {
+                Against::Damaged => Point::Broken(String::from("it is damaged")),
+                Against::Lacks(entry) => Point::Broken(format!("entry {entry} is not there")),
+                Against::Anchor(line) => Point::Elsewhere(line),
+            },
             Ok(None) => Point::Broken(String::from("it is gone")),
             Err(error) => Point::Broken(error.to_string()),
         },

@@ -83,7 +83,7 @@ struct Global {
     /// The project's folder; its records are in .sdd below it
     #[arg(long, global = true, value_name = "DIR", default_value = ".", help_heading = EVERYWHERE)]
     workdir: PathBuf,
-    /// The folder for this user's own records, which only 'doctor' looks at so far
+    /// The folder for this user's own records of supervised runs
     /// [default: $WAYBILL_DATA_DIR, else $XDG_STATE_HOME/waybill, else ~/.local/state/waybill]
     #[arg(long, global = true, value_name = "DIR", help_heading = EVERYWHERE)]
     data_dir: Option<PathBuf>,

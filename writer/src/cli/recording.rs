@@ -13,7 +13,6 @@ use super::exit::{Exit, Failure};
 use super::out;
 use crate::anchoring;
 use crate::durable::{Sync, open_regular};
-use crate::git::Store;
 use crate::lines;
 pub(super) use crate::lines::{clean_names, event_name, object, transition};
 use crate::lock::Wait;
@@ -108,9 +107,7 @@ pub(super) fn refused(count: u64) -> Failure {
 impl Options {
     /// An anchor that knows more entries than the ledger is no crash: something is missing here.
     fn check_loss(&self, project: &Project, run: &RunId, ledger: &Ledger) -> Result<(), Failure> {
-        // Recording needs no repository, so one that can't be used does not stop it.
-        let Ok(Some(store)) = Store::discover(project.root()) else { return Ok(()) };
-        let Ok(Some((anchored, _))) = anchoring::claimed(&store, run) else { return Ok(()) };
+        let Some((anchored, _)) = anchoring::claimed_here(project, run) else { return Ok(()) };
         if anchored <= ledger.entries() {
             return Ok(());
         }

@@ -3,12 +3,15 @@
 use std::time::Duration;
 
 use waybill_verifier::chain::{FaultKind, LastLine, Unseen};
+use waybill_verifier::hash::Digest;
 use waybill_verifier::id::{Kind, RunId, TaskId};
 use waybill_verifier::journal::Profile;
 use waybill_verifier::json::{Object, Value};
 use waybill_verifier::ledger::{LedgerRows, Row, State};
+use waybill_verifier::report::counted;
 
 use super::Error;
+use crate::anchoring;
 use crate::durable::{self, Sync, open_regular};
 use crate::journal::{self, Journal};
 use crate::lock::{Lock, LockError, Wait};
@@ -114,25 +117,80 @@ pub fn own(kind: &str, task: &str, payload: Object) -> Transition {
 
 /// A ledger as it is found, read without a lock.
 #[derive(Clone, Debug)]
-pub struct Replayed {
+pub struct Found {
     /// The run's state.
     pub state: State,
-    /// Whether the chain holds, but for a torn tail.
-    pub holds: bool,
-    /// Whether the entry that was looked for is where it should be.
-    pub has_point: bool,
+    /// Why nothing goes on from it, if so.
+    pub against: Option<Against>,
 }
 
-/// Replays a run's ledger, if there is one, and looks for a resume point in it.
+/// Why nothing goes on from a ledger.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Against {
+    /// It does not hold.
+    Damaged,
+    /// It lacks this entry, the last that the resume point knows, or has another in its place.
+    Lacks(u64),
+    /// The anchor here has more entries than it, or others: the run went on elsewhere. The line
+    /// says what and the way on.
+    Anchor(String),
+}
+
+/// Replays a run's ledger, if there is one.
 ///
 /// # Errors
 ///
 /// If it can't be read.
-pub fn replay(
+pub fn replay(project: &Project, run: &RunId) -> Result<Option<State>, durable::Error> {
+    Ok(walk(project, run, &[])?.map(|(state, ..)| state))
+}
+
+/// Replays a run's ledger, if there is one, and looks whether the run can go on from it: whether
+/// it holds, with the resume point in it, and with all of what the run's anchor here knows.
+///
+/// # Errors
+///
+/// If it can't be read.
+pub fn find(
     project: &Project,
     run: &RunId,
     point: Option<&ResumePoint>,
-) -> Result<Option<Replayed>, durable::Error> {
+) -> Result<Option<Found>, durable::Error> {
+    let point = point.map(|point| (point.entries, point.head));
+    let anchor = anchoring::claimed_here(project, run);
+    let known: Vec<_> = point.into_iter().chain(anchor).collect();
+    let Some((state, holds, has)) = walk(project, run, &known)? else { return Ok(None) };
+    let lacks = |known: Option<(u64, Digest)>| known.filter(|known| !has.contains(known));
+    let against = if !holds {
+        Some(Against::Damaged)
+    } else if let Some((entries, _)) = lacks(point) {
+        Some(Against::Lacks(entries.saturating_sub(1)))
+    } else if let Some((entries, _)) = lacks(anchor) {
+        let has = counted(state.entries, "entry");
+        let line = if entries > state.entries {
+            format!(
+                "the anchor of run {run} knows {}, the ledger here has {has}: the run went on elsewhere; \
+                 'waybill ledger resume {run}' takes the rest over, 'waybill ledger diff {run}' shows both",
+                counted(entries, "entry")
+            )
+        } else {
+            format!(
+                "the anchor of run {run} is of another lineage than the ledger here, which has {has}: \
+                 'waybill ledger diff {run}' shows where they part"
+            )
+        };
+        Some(Against::Anchor(line))
+    } else {
+        None
+    };
+    Ok(Some(Found { state, against }))
+}
+
+/// A run's state, whether its chain holds but for a torn tail, and which of the `known` counts and
+/// heads it has at their place.
+type Walked = (State, bool, Vec<(u64, Digest)>);
+
+fn walk(project: &Project, run: &RunId, known: &[(u64, Digest)]) -> Result<Option<Walked>, durable::Error> {
     durable::refuse_links(project.root(), &project.ledger_folder(run))?;
     let held = Lock::is_held(&project.ledger_lock(run));
     let path = project.ledger(run);
@@ -146,17 +204,15 @@ pub fn replay(
     let mut state = State::default();
     let last_line = if held { LastLine::InFlight } else { LastLine::Settled };
     let rows = LedgerRows::new(Some(run), |row: &Row<'_>, _| state.apply(row))
-        .looking_for(point.map(|point| point.head));
+        .looking_for(known.iter().map(|(_, head)| *head));
     let outcome = read::walk(&file, size, rows, last_line).map_err(unreadable)?;
-    let found = point.map(|point| (outcome.rows.found(point.head), point.entries));
-    let has_point = match found {
-        Some((Some(place), entries)) => place.entry + 1 == entries,
-        Some((None, _)) => false,
-        None => true,
+    let is_there = |(entries, head): &&(u64, Digest)| {
+        outcome.rows.found(*head).is_some_and(|place| place.entry + 1 == *entries)
     };
+    let has = known.iter().filter(is_there).copied().collect();
     let holds = outcome.faults.iter().all(|fault| fault.kind == FaultKind::TornTail);
     drop(outcome);
-    Ok(Some(Replayed { state, holds, has_point }))
+    Ok(Some((state, holds, has)))
 }
 
 /// The command line as it is recorded.

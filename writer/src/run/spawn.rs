@@ -73,8 +73,7 @@ impl Supervisor<'_> {
 
     /// The ledger's state, for a command that goes on.
     fn write_state(&self) -> Result<PathBuf, Error> {
-        let state =
-            replay(&self.project, &self.record.run, None)?.map(|replayed| replayed.state).unwrap_or_default();
+        let state = replay(&self.project, &self.record.run)?.unwrap_or_default();
         let mut text = json::ascii_indented(&state.document(self.record.run.as_str()));
         text.push(b'\n');
         let path = self.runtime.join("state.json");

@@ -9,7 +9,7 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use waybill_verifier::id::RunId;
 use waybill_verifier::json::{Object, Value};
 
-use super::book::{Book, MAIN, command_value, replay};
+use super::book::{Against, Book, Found, MAIN, command_value, find, replay};
 use super::console::{Console, Output};
 use super::finish::settle;
 use super::policy::millis;
@@ -213,12 +213,15 @@ fn on_ledger(registry: &Registry, new: &Record) -> Result<Begun, Error> {
         }
     };
     let project = Project::at(&record.project);
-    let replayed = replay(&project, run, None)?;
-    let Some(replayed) = replayed.filter(|replayed| replayed.state.entries > 0) else {
+    let found = find(&project, run, None)?;
+    let Some(found) = found.filter(|found| found.state.entries > 0) else {
         return Err(Error::Log(crate::log::Error::Absent(run.clone())));
     };
-    if replayed.state.run_closed {
+    if found.state.run_closed {
         return Err(closed(run));
+    }
+    if let Some(Against::Anchor(line)) = found.against {
+        return Err(Error::Refused(line));
     }
     Ok((folder, lock, record, From::Resume))
 }
@@ -255,11 +258,14 @@ fn again(registry: &Registry, run: &RunId, by: By) -> Result<Begun, Error> {
     }
     let project = Project::at(&record.project);
     let point = folder.resume_point()?;
-    match (&point, replay(&project, run, point.as_ref())?) {
-        (Some(_), Some(replayed)) if replayed.holds && replayed.has_point => {
-            if replayed.state.run_closed {
+    match (&point, find(&project, run, point.as_ref())?) {
+        (Some(_), Some(Found { state, against: None })) => {
+            if state.run_closed {
                 return Err(closed(run));
             }
+        }
+        (Some(_), Some(Found { against: Some(Against::Anchor(line)), .. })) => {
+            return Err(Error::Refused(line));
         }
         (Some(ResumePoint { entries, head }), _) => {
             return Err(Error::Refused(format!(
@@ -325,8 +331,7 @@ fn begin(
         book.transition("run.open", "", Object::of([("run_id", Value::from(run.as_str()))]))?;
         book.transition("task.scheduled", MAIN, command.clone())?;
     } else {
-        let replayed = replay(project, run, None)?;
-        let state = replayed.map(|replayed| replayed.state).unwrap_or_default();
+        let state = replay(project, run)?.unwrap_or_default();
         anchoring::record_resume(project, run, &mut book.ledger, &state, MAIN)?;
         if !state.tasks.contains(MAIN) {
             book.transition("task.scheduled", MAIN, command.clone())?;

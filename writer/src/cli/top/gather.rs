@@ -124,7 +124,7 @@ impl Gather {
         {
             return Some(state.clone());
         }
-        let state = replay(project, &record.run, None).ok().flatten()?.state;
+        let state = replay(project, &record.run).ok().flatten()?;
         self.states.insert(ledger.to_owned(), (stamp, state.clone()));
         Some(state)
     }
