@@ -11,7 +11,7 @@ import { cleanUp, fromDisk, launch } from './harness.mjs';
 
 const ENTRIES = Number(process.argv[2] ?? 1_000_000);
 const SAMPLE = Math.min(ENTRIES, 200_000);
-const ROUNDS = 3;
+const ROUNDS = 5;
 
 const folder = mkdtempSync(join(tmpdir(), 'waybill-bench-'));
 const browser = await launch();
@@ -23,6 +23,7 @@ try {
   const page = await context.newPage();
   await page.goto(fromDisk);
   await page.evaluate(watchGaps);
+  await page.evaluate(watchChecks);
   const idle = await memory();
   let peak = idle;
   const sampling = setInterval(async () => (peak = highest(peak, await memory())), 50);
@@ -33,10 +34,8 @@ try {
   let gap = 0;
   for (let round = 0; round < ROUNDS; round += 1) {
     await page.evaluate(() => { window.longestGap = 0; });
-    const from = Date.now();
     await page.setInputFiles('#files', large);
-    await page.locator('#result:not([hidden]) #verdict').waitFor({ timeout: 0 });
-    check = Math.min(check, (Date.now() - from) / 1000);
+    check = Math.min(check, (await page.evaluate(() => window.checked)) / 1000);
     gap = Math.max(gap, await page.evaluate(() => window.longestGap));
     if (round === 0) clearInterval(sampling);
     bare = Math.min(bare, await bareSeconds(page, sample));
@@ -99,6 +98,22 @@ function watchGaps() {
     setTimeout(() => channel.port2.postMessage(null), 4);
   };
   channel.port2.postMessage(null);
+}
+
+/** Records how long a check takes, from the choice of files to the verdict: `checked`, a promise. */
+function watchChecks() {
+  const result = document.getElementById('result');
+  document.getElementById('files').addEventListener('change', () => {
+    const from = performance.now();
+    window.checked = new Promise((give) => {
+      const seen = new MutationObserver(() => {
+        if (result.hidden) return;
+        seen.disconnect();
+        requestAnimationFrame(() => give(performance.now() - from));
+      });
+      seen.observe(result, { attributes: true, attributeFilter: ['hidden'] });
+    });
+  }, { capture: true });
 }
 
 /** Hashes the sample's preimages in a worker of the page: seconds. */

@@ -48,14 +48,16 @@ impl Digest {
     /// Reads exactly 64 lowercase hex digits; anything else is `None`.
     #[must_use]
     pub fn from_hex(text: &[u8]) -> Option<Digest> {
-        if text.len() != HEX_LEN {
-            return None;
-        }
+        let text: &[u8; HEX_LEN] = text.try_into().ok()?;
         let mut bytes = [0; 32];
-        for (byte, pair) in bytes.iter_mut().zip(text.chunks_exact(2)) {
-            *byte = nibble(pair[0])? << 4 | nibble(pair[1])?;
+        // Looked at all together in the end: a replay reads a hash of every row.
+        let mut all = 0;
+        for (byte, pair) in bytes.iter_mut().zip(text.as_chunks::<2>().0) {
+            let [high, low] = pair.map(|digit| NIBBLES[usize::from(digit)]);
+            all |= high | low;
+            *byte = high << 4 | low;
         }
-        Some(Digest(bytes))
+        (all != NO_NIBBLE).then_some(Digest(bytes))
     }
 
     /// The 32 bytes.
@@ -68,9 +70,8 @@ impl Digest {
     #[must_use]
     pub fn hex(&self) -> [u8; HEX_LEN] {
         let mut out = [0; HEX_LEN];
-        for (pair, byte) in out.chunks_exact_mut(2).zip(self.0) {
-            pair[0] = digit(byte >> 4);
-            pair[1] = digit(byte & 15);
+        for (digits, bytes) in out.as_chunks_mut().0.iter_mut().zip(self.0.as_chunks().0) {
+            *digits = eight_digits(*bytes);
         }
         out
     }
@@ -223,16 +224,37 @@ impl Ending {
 }
 
 pub(crate) fn nibble(digit: u8) -> Option<u8> {
-    match digit {
-        b'0'..=b'9' => Some(digit - b'0'),
-        b'a'..=b'f' => Some(digit - b'a' + 10),
-        _ => None,
-    }
+    let nibble = NIBBLES[usize::from(digit)];
+    (nibble != NO_NIBBLE).then_some(nibble)
 }
 
-/// Branchless, so that the hex of a million hashes is vectorised: nine and below are digits.
-pub(crate) fn digit(nibble: u8) -> u8 {
-    nibble + b'0' + u8::from(nibble > 9) * (b'a' - b'0' - 10)
+const NO_NIBBLE: u8 = 0xff;
+
+/// What each byte is worth as a lowercase hex digit.
+static NIBBLES: [u8; 256] = {
+    let digits = b"0123456789abcdef";
+    let mut table = [NO_NIBBLE; 256];
+    let mut nibble = 0;
+    while nibble < 16 {
+        #[allow(clippy::as_conversions, reason = "widening, in a constant")]
+        let (digit, index) = (digits[nibble as usize] as usize, nibble);
+        table[digit] = index;
+        nibble += 1;
+    }
+    table
+};
+
+/// The digits of four bytes, all at once: each half of a byte gets a byte of its own, and those
+/// above nine are moved on to the letters.
+pub(crate) fn eight_digits(bytes: [u8; 4]) -> [u8; 8] {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    let mut halves = u64::from(u32::from_be_bytes(bytes));
+    halves = (halves | halves << 16) & 0x0000_ffff_0000_ffff;
+    halves = (halves | halves << 8) & 0x00ff_00ff_00ff_00ff;
+    halves = (halves | halves << 4) & 0x0f0f_0f0f_0f0f_0f0f;
+    let above_nine = (halves + ONES * 6) >> 4 & ONES;
+    let digits = halves + ONES * u64::from(b'0') + above_nine * u64::from(b'a' - b'0' - 10);
+    digits.to_be_bytes()
 }
 
 #[cfg(test)]
@@ -251,6 +273,21 @@ mod tests {
         assert_eq!(Digest::from_hex(&hex.as_bytes()[1..]), None);
         assert_eq!(Digest::of_parts(&[b"a", b"", b"bc"]), digest);
         assert_eq!(Digest::ZERO.hex(), GENESIS);
+    }
+
+    #[test]
+    fn every_byte_has_its_two_digits_and_no_other_text_has_a_value() {
+        for byte in 0..=255u8 {
+            let digest = Digest([byte; 32]);
+            assert_eq!(digest.to_hex(), alloc::format!("{byte:02x}").repeat(32));
+            assert_eq!(Digest::from_hex(&digest.hex()), Some(digest));
+            for at in [0, 1, 62, 63] {
+                let mut text = GENESIS;
+                text[at] = byte;
+                let is_digit = matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+                assert_eq!(Digest::from_hex(&text).is_some(), is_digit, "{byte} at {at}");
+            }
+        }
     }
 
     #[test]

@@ -14,7 +14,7 @@ use core::fmt;
 
 use sha1_checked::{CollisionResult, Digest as _, Sha1};
 
-use crate::hash::{digit, nibble};
+use crate::hash::{eight_digits, nibble};
 
 /// How many bytes an id has.
 pub const ID_LEN: usize = 20;
@@ -100,7 +100,7 @@ impl ObjectId {
     /// The 40 lowercase hex digits.
     #[must_use]
     pub fn to_hex(&self) -> String {
-        self.0.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).map(char::from).collect()
+        self.0.as_chunks().0.iter().flat_map(|bytes| eight_digits(*bytes)).map(char::from).collect()
     }
 }
 

@@ -65,7 +65,7 @@ impl Ledger {
 }
 
 /// An entry, to be shown.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Entry {
     pub(super) entry: u64,
     pub(super) kind: String,
@@ -76,12 +76,23 @@ pub(super) struct Entry {
 
 impl Entry {
     pub(super) fn of(row: &Row<'_>, place: Place) -> Entry {
-        Entry {
-            entry: place.entry,
-            kind: row.kind.to_string(),
-            task: row.task_id.to_string(),
-            ts: row.ts.to_string(),
-            hash: row.entry_hash.to_string(),
+        let mut entry = Entry::default();
+        entry.set(row, place);
+        entry
+    }
+
+    /// Makes it another row's, in the memory that it has.
+    fn set(&mut self, row: &Row<'_>, place: Place) {
+        self.entry = place.entry;
+        let parts = [
+            (&mut self.kind, row.kind),
+            (&mut self.task, row.task_id),
+            (&mut self.ts, row.ts),
+            (&mut self.hash, row.entry_hash),
+        ];
+        for (part, text) in parts {
+            part.clear();
+            part.push_str(text);
         }
     }
 }
@@ -326,10 +337,10 @@ impl Taken {
         }
         if shown {
             self.state.apply(row);
-            if self.recent.len() == RECENT {
-                self.recent.pop_front();
-            }
-            self.recent.push_back(Entry::of(row, place));
+            let oldest = if self.recent.len() == RECENT { self.recent.pop_front() } else { None };
+            let mut entry = oldest.unwrap_or_default();
+            entry.set(row, place);
+            self.recent.push_back(entry);
         }
     }
 }

@@ -7,7 +7,7 @@
 use alloc::vec::Vec;
 
 use super::row::Row;
-use crate::hash::Digest;
+use crate::hash::{Digest, GENESIS, HEX_LEN};
 use crate::json::{Object, Value};
 use crate::table::Table;
 
@@ -71,8 +71,7 @@ pub struct Task {
 pub struct State {
     /// How many entries were replayed.
     pub entries: u64,
-    /// The last entry's hash.
-    pub head: Digest,
+    head: [u8; HEX_LEN],
     /// Whether there was a `run.open`.
     pub run_open: bool,
     /// Whether there was a `run.closed`.
@@ -89,7 +88,7 @@ impl Default for State {
     fn default() -> State {
         State {
             entries: 0,
-            head: Digest::ZERO,
+            head: GENESIS,
             run_open: false,
             run_closed: false,
             resumes: 0,
@@ -104,7 +103,7 @@ impl State {
     pub fn apply(&mut self, row: &Row<'_>) {
         let seq = self.entries;
         self.entries += 1;
-        self.head = Digest::from_hex(row.entry_hash.as_bytes()).unwrap_or(Digest::ZERO);
+        self.head = row.entry_hash.as_bytes().try_into().unwrap_or(GENESIS);
         match row.kind {
             "run.open" => self.run_open = true,
             "run.closed" => self.run_closed = true,
@@ -127,6 +126,13 @@ impl State {
                 }
             },
         }
+    }
+
+    /// The last entry's hash; 64 zeros if there is none.
+    #[must_use]
+    pub fn head(&self) -> Digest {
+        // Not at each row: most replays ask for the last one's only.
+        Digest::from_hex(&self.head).unwrap_or(Digest::ZERO)
     }
 
     /// The tasks in a state, sorted.
@@ -156,7 +162,7 @@ impl State {
             ("completed_tasks", list(TaskState::Completed)),
             ("entries", Value::from(self.entries)),
             ("failed_tasks", list(TaskState::Failed)),
-            ("head_hash", Value::from(self.head.to_hex())),
+            ("head_hash", Value::from(self.head().to_hex())),
             ("in_flight_tasks", list(TaskState::Started)),
             ("resume_frontier", ids(self.frontier())),
             ("resumes", Value::from(self.resumes)),

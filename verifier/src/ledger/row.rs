@@ -81,16 +81,37 @@ pub struct RowText {
 
 /// Where the parts stand in a row's text.
 #[derive(Clone, Debug)]
-struct Places {
-    entry_hash: Range<usize>,
-    kind: Range<usize>,
-    payload: Range<usize>,
-    prev_hash: Range<usize>,
-    redactions: Range<usize>,
-    seq: Range<usize>,
-    task_id: Range<usize>,
-    ts: Range<usize>,
-    covered: (Range<usize>, Range<usize>),
+pub(super) struct Places {
+    pub(super) entry_hash: Range<usize>,
+    pub(super) kind: Range<usize>,
+    pub(super) payload: Range<usize>,
+    pub(super) prev_hash: Range<usize>,
+    pub(super) redactions: Range<usize>,
+    pub(super) seq: Range<usize>,
+    pub(super) task_id: Range<usize>,
+    pub(super) ts: Range<usize>,
+    pub(super) covered: (Range<usize>, Range<usize>),
+}
+
+impl Places {
+    /// The row that has this text, which is ASCII.
+    pub(super) fn row<'a>(&self, text: &'a [u8]) -> Row<'a> {
+        // As a whole: taking parts of a text does not look at it again.
+        let text = core::str::from_utf8(text).unwrap_or_default();
+        let part = |place: &Range<usize>| text.get(place.clone()).unwrap_or_default();
+        Row {
+            text,
+            entry_hash: part(&self.entry_hash),
+            kind: part(&self.kind),
+            payload: part(&self.payload),
+            prev_hash: part(&self.prev_hash),
+            redactions: part(&self.redactions),
+            seq: part(&self.seq),
+            task_id: part(&self.task_id),
+            ts: part(&self.ts),
+            covered: (part(&self.covered.0), part(&self.covered.1)),
+        }
+    }
 }
 
 impl RowText {
@@ -133,22 +154,8 @@ impl RowText {
     /// The row by its parts.
     #[must_use]
     pub fn row(&self) -> Row<'_> {
-        // All of it is ASCII: it was encoded so.
-        let text = core::str::from_utf8(&self.text).unwrap_or_default();
-        let part = |place: &Range<usize>| text.get(place.clone()).unwrap_or_default();
-        let places = &self.places;
-        Row {
-            text,
-            entry_hash: part(&places.entry_hash),
-            kind: part(&places.kind),
-            payload: part(&places.payload),
-            prev_hash: part(&places.prev_hash),
-            redactions: part(&places.redactions),
-            seq: part(&places.seq),
-            task_id: part(&places.task_id),
-            ts: part(&places.ts),
-            covered: (part(&places.covered.0), part(&places.covered.1)),
-        }
+        // It was encoded, so it is ASCII.
+        self.places.row(&self.text)
     }
 }
 

@@ -3,23 +3,19 @@
 
 use core::ops::Range;
 
-use super::row::Row;
+use super::row::{Places, Row};
+use crate::find::same;
 use crate::hash::{BLOCK_LEN, Blocks, Digest, Ending, HEX_LEN};
 use crate::json::prove;
 
 /// A canonical row's parts as bytes: what verifying needs of it.
-#[derive(Clone, Copy)]
 pub(super) struct Slices<'a> {
     text: &'a [u8],
     pub(super) entry_hash: &'a [u8; HEX_LEN],
     pub(super) kind: &'a [u8],
-    payload: &'a [u8],
     pub(super) prev_hash: &'a [u8; HEX_LEN],
-    redactions: &'a [u8],
     pub(super) seq: &'a [u8],
-    task_id: &'a [u8],
-    ts: &'a [u8],
-    covered: (&'a [u8], &'a [u8]),
+    places: Places,
     /// The hash of what the row's hash covers.
     pub(super) computed: Digest,
 }
@@ -42,7 +38,7 @@ impl<'a> Slices<'a> {
         }
         let mut covered = Covered::start(line)?;
         scan.at = prove::object(line, payload_from, 2, &mut |to| covered.extend(to))?;
-        let payload = line.get(payload_from..scan.at)?;
+        let payload = payload_from..scan.at;
         let prev_hash = scan.hash(b",\"prev_hash\":\"", b"\",\"redactions\":")?;
         let covered_to = scan.at - b",\"redactions\":".len();
         let redactions = scan.natural()?;
@@ -56,42 +52,32 @@ impl<'a> Slices<'a> {
         let computed = covered.finish(covered_to, task_from - 1..task_to)?;
         let ts_from = scan.at;
         scan.at = prove::number(line, ts_from)?;
-        let ts = &line[ts_from..scan.at];
+        let ts = ts_from..scan.at;
         scan.literal(b"}")?;
         if scan.at != line.len() {
             return None;
         }
-        let covered = (&line[COVERED_FROM..covered_to], &line[task_from..task_to]);
-        Some(Slices {
-            text: line,
-            entry_hash,
-            kind,
+        let back = |to: usize, part: &[u8]| to - part.len()..to;
+        let seq_to = task_from - 1;
+        let redactions_to = seq_to - seq.len() - b",\"schema_version\":1,\"seq\":".len();
+        let prev_to = covered_to - 1;
+        let places = Places {
+            entry_hash: COVERED_FROM - b"\",".len() - HEX_LEN..COVERED_FROM - b"\",".len(),
+            kind: back(payload.start - b"\",\"payload\":".len(), kind),
             payload,
-            prev_hash,
-            redactions,
-            seq,
-            task_id,
+            prev_hash: back(prev_to, prev_hash),
+            redactions: back(redactions_to, redactions),
+            seq: back(seq_to, seq),
+            task_id: back(task_to - 1, task_id),
             ts,
-            covered,
-            computed,
-        })
+            covered: (COVERED_FROM..covered_to, task_from..task_to),
+        };
+        Some(Slices { text: line, entry_hash, kind, prev_hash, seq, places, computed })
     }
 
-    /// The parts as text. All of it is ASCII: it was proven so.
+    /// The row with its parts as text. All of it is ASCII: it was proven so.
     pub(super) fn row(&self) -> Row<'a> {
-        let text = |bytes| core::str::from_utf8(bytes).unwrap_or_default();
-        Row {
-            text: text(self.text),
-            entry_hash: text(self.entry_hash),
-            kind: text(self.kind),
-            payload: text(self.payload),
-            prev_hash: text(self.prev_hash),
-            redactions: text(self.redactions),
-            seq: text(self.seq),
-            task_id: text(self.task_id),
-            ts: text(self.ts),
-            covered: (text(self.covered.0), text(self.covered.1)),
-        }
+        self.places.row(self.text)
     }
 }
 
@@ -139,12 +125,18 @@ impl<'a> Covered<'a> {
     }
 }
 
-/// The block with the brace that the message has where the row has a comma. All at once: a byte
+/// The block with the brace that the message has where the row has a comma. Word by word: a byte
 /// that is written alone would be waited for.
+#[inline]
 fn opened(block: &[u8; BLOCK_LEN]) -> [u8; BLOCK_LEN] {
     let mut change = [0; BLOCK_LEN];
     change[0] = b',' ^ b'{';
-    core::array::from_fn(|at| block[at] ^ change[at])
+    let mut opened = [0; BLOCK_LEN];
+    let words = block.as_chunks::<8>().0.iter().zip(change.as_chunks::<8>().0);
+    for (opened, (word, change)) in opened.as_chunks_mut::<8>().0.iter_mut().zip(words) {
+        *opened = (u64::from_ne_bytes(*word) ^ u64::from_ne_bytes(*change)).to_ne_bytes();
+    }
+    opened
 }
 
 /// Which bytes a name may have, as bits of a table.
@@ -179,9 +171,9 @@ struct Scan<'a> {
 impl<'a> Scan<'a> {
     #[inline]
     fn literal<const N: usize>(&mut self, literal: &[u8; N]) -> Option<()> {
-        let found = *self.line.get(self.at..)?.first_chunk()? == *literal;
+        let found = self.line.get(self.at..)?.first_chunk()?;
         self.at += N;
-        found.then_some(())
+        same(found, literal).then_some(())
     }
 
     /// The hash that stands between two literals.
@@ -194,7 +186,7 @@ impl<'a> Scan<'a> {
         let (found, rest) = self.line.get(self.at..)?.split_first_chunk::<N>()?;
         let (hash, rest) = rest.split_first_chunk()?;
         self.at += N + HEX_LEN + M;
-        (found == before && rest.first_chunk()? == behind).then_some(hash)
+        (same(found, before) && same(rest.first_chunk()?, behind)).then_some(hash)
     }
 
     /// A name of at most 64 bytes of a class.

@@ -9,6 +9,7 @@ use alloc::vec::Vec;
 use super::row::{self, Row, is_hex, shown};
 use super::slices::Slices;
 use crate::chain::{FaultKind, Join, Line, Place, Rows, read_object, shifted};
+use crate::find::same;
 use crate::hash::{Digest, GENESIS, HEX_LEN};
 use crate::id::RunId;
 use crate::json::{self, Value};
@@ -136,11 +137,11 @@ impl<F: FnMut(&Row<'_>, Place)> LedgerRows<F> {
     fn fast(&mut self, line: &[u8], place: Place) -> bool {
         let Some(row) = Slices::prove(line) else { return false };
         let (Some(prev), Some(seq)) = (self.link.prev, self.link.seq) else { return false };
-        if *row.prev_hash != prev || decimal(row.seq) != seq || row.kind == b"run.open" {
+        if !same(row.prev_hash, &prev) || decimal(row.seq) != seq || row.kind == b"run.open" {
             return false;
         }
         let hex = row.computed.hex();
-        if *row.entry_hash != hex {
+        if !same(row.entry_hash, &hex) {
             return false;
         }
         let Some(next) = seq.checked_add(1) else { return false };

@@ -209,7 +209,7 @@ impl Chain {
     /// The last entry's hash; 64 zeros if there is none.
     #[must_use]
     pub fn head(&self) -> Digest {
-        self.state.head
+        self.state.head()
     }
 }
 

@@ -149,7 +149,7 @@ fn resumed(state: &State) -> Result<Transition, Error> {
     })?;
     let nonce: String = nonce.iter().map(|byte| format!("{byte:02x}")).collect();
     let payload = Object::of([
-        ("from_head", Value::from(state.head.to_hex())),
+        ("from_head", Value::from(state.head().to_hex())),
         ("resume_nonce", Value::from(nonce)),
         // The reference writes it, too.
         ("state", Value::from("resumed")),
@@ -216,7 +216,7 @@ pub fn prepare(
 fn write_signals(project: &Project, run: &RunId, state: &State, signals: &[Signal]) -> Result<(), Error> {
     durable::create_private_folders(project.root(), &project.resume_signals())?;
     for signal in signals.iter().filter(|signal| signal.blocked_by.is_none()) {
-        let text = signal_text(&signal.task_id, run, state.head, state.resumes);
+        let text = signal_text(&signal.task_id, run, state.head(), state.resumes);
         durable::replace(&signal.path, |file| file.write_all(text.as_bytes()))?;
     }
     Ok(())

@@ -306,8 +306,11 @@ fn state_text(run: &RunId, state: &State) -> String {
         1 => String::from(", resumed once"),
         times => format!(", resumed {times} times"),
     };
-    let mut text =
-        format!("run {run}: {standing}, {}{resumed}\nhead {}\n", counted(state.entries, "entry"), state.head);
+    let mut text = format!(
+        "run {run}: {standing}, {}{resumed}\nhead {}\n",
+        counted(state.entries, "entry"),
+        state.head()
+    );
     let mut rows = vec![["task", "state", "attempts", "last entry"].map(String::from).to_vec()];
     for order in [
         TaskState::Started,

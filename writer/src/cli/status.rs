@@ -204,7 +204,7 @@ fn runs_text(runs: &[(Known, Standing)], width: usize) -> String {
                 let mut row =
                     vec![known.run.to_string(), standing.word.to_owned(), state.entries.to_string()];
                 row.extend(counts(state));
-                row.push(state.head.to_hex()[..12].to_owned());
+                row.push(state.head().to_hex()[..12].to_owned());
                 rows.push(row);
             }
             Some(Err(reason)) => damaged.push_str(&format!("{}  ! {}\n", known.run, escape(reason))),

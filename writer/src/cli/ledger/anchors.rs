@@ -143,7 +143,7 @@ pub(super) fn fetch(global: &Global, run: &RunId, remote: &str) -> Result<Exit, 
         Materialized::FastForwarded(_) => "fast-forwarded",
     };
     let state = &fetched.anchor.chain.state;
-    let text = format!("{action}: run {run}, {}, head {}", counted(state.entries, "entry"), state.head);
+    let text = format!("{action}: run {run}, {}, head {}", counted(state.entries, "entry"), state.head());
     tell(
         global,
         &text,
@@ -151,7 +151,7 @@ pub(super) fn fetch(global: &Global, run: &RunId, remote: &str) -> Result<Exit, 
             ("run_id", Value::from(run.as_str())),
             ("action", Value::from(action)),
             ("entries", Value::from(state.entries)),
-            ("head_hash", Value::from(state.head.to_hex())),
+            ("head_hash", Value::from(state.head().to_hex())),
             ("commit", Value::from(fetched.anchor.commit.to_hex())),
         ],
     )

@@ -85,7 +85,7 @@ fn document(run: &RunId, projection: &Projection, done: &Done) -> Value {
         ("dry_run", Value::from(matches!(done, Done::DryRun))),
         ("materialized", Value::from(materialized)),
         ("entries_materialized", Value::from(more)),
-        ("from_head", Value::from(projection.state.head.to_hex())),
+        ("from_head", Value::from(projection.state.head().to_hex())),
         ("resume_count", Value::from(projection.state.resumes)),
         ("state", projection.state.document(run.as_str())),
         ("signals", Value::from(signals.collect::<Vec<_>>())),
@@ -126,10 +126,12 @@ fn text(run: &RunId, projection: &Projection, done: &Done) -> String {
         match done {
             Done::Resumed(entry) => text.push_str(&format!(
                 "run {run} resumed from {}\nrecorded as entry {} ({})\n",
-                projection.state.head, entry.seq, entry.entry_hash
+                projection.state.head(),
+                entry.seq,
+                entry.entry_hash
             )),
             Done::DryRun | Done::Nothing => {
-                text.push_str(&format!("run {run} would be resumed from {}\n", projection.state.head));
+                text.push_str(&format!("run {run} would be resumed from {}\n", projection.state.head()));
             }
         }
         let lead = if matches!(done, Done::DryRun) { "would signal" } else { "signalled" };

@@ -76,7 +76,7 @@ pub(in super::super) fn known(
         let claimed = found.anchored.as_ref().and_then(|claimed| claimed.as_ref().ok()).copied();
         let holds = &mut found.holds_anchored;
         let replayed = super::replay_seeing(global, &run, |state| {
-            *holds |= claimed == Some((state.entries, state.head));
+            *holds |= claimed == Some((state.entries, state.head()));
         });
         found.local = Some(replayed.map_err(|failure| failure.message));
     }
@@ -130,7 +130,7 @@ fn show_runs(global: &Global, runs: &[Known], asked_remote: bool) -> Result<Exit
                 let reason =
                     |reason: &String| Value::from(Object::of([("reason", Value::from(reason.as_str()))]));
                 let local = known.local.as_ref().map(|local| match local {
-                    Ok(state) => chain(state.entries, state.head),
+                    Ok(state) => chain(state.entries, state.head()),
                     Err(message) => reason(message),
                 });
                 let anchored = known.anchored.as_ref().map(|anchored| match anchored {
@@ -173,7 +173,7 @@ fn runs_text(runs: &[Known], asked_remote: bool) -> String {
         let mut row = vec![known.run.to_string()];
         let (entries, counts, hash) = match &known.local {
             Some(Ok(state)) => {
-                (state.entries.to_string(), counts(state), state.head.to_hex()[..12].to_owned())
+                (state.entries.to_string(), counts(state), state.head().to_hex()[..12].to_owned())
             }
             _ => (String::from("-"), ["-"; 4].map(String::from), String::from("-")),
         };
