@@ -1,7 +1,8 @@
 //! The commands that record.
 
-use std::io::{self, Write};
+use std::io::{self, BufReader, Write};
 use std::sync::mpsc::{Receiver, sync_channel};
+use std::thread::JoinHandle;
 
 use waybill_verifier::id::{Kind, RunId, TaskId};
 use waybill_verifier::json::{self, Object, Value};
@@ -16,10 +17,15 @@ use super::super::recording::{
 };
 use super::put_line;
 use crate::log::{Ledger, Missing, Recorded, Transition};
+use crate::redact::Scrubber;
 
 /// How much input one write and one sync may take.
 const BATCH_BYTES: usize = 4 << 20;
 const BATCH_LINES: usize = 8192;
+
+/// How much of standard input is read at once, and how many batches of it wait.
+const PIECE: usize = 64 << 10;
+const BATCHES: usize = 64;
 
 pub(super) fn open(
     global: &Global,
@@ -163,16 +169,23 @@ pub(super) fn append_lines(global: &Global, run: &RunId, options: &Options) -> R
     }
     let scrubber = options.scrubber()?;
     let mut ledger = open_started(global, run, options)?;
-    let lines = read_lines();
+    let (batches, reader) = read_batches(scrubber, run.clone(), options.durability);
     let mut refused: u64 = 0;
     let mut acknowledge = Acknowledge { listening: true };
-    while let Ok(first) = lines.recv() {
-        let mut batch = Batch::default();
-        batch.take(first?, |line| transition_line(&scrubber, run, line));
-        if options.durability != Durability::Entry {
-            while batch.has_room() {
-                let Ok(line) = lines.try_recv() else { break };
-                batch.take(line?, |line| transition_line(&scrubber, run, line));
+    let mut failed = None;
+    while let Ok(first) = batches.recv() {
+        let mut batch = match first {
+            Ok(batch) => batch,
+            Err(failure) => {
+                failed = Some(failure);
+                break;
+            }
+        };
+        while options.durability != Durability::Entry && batch.has_room() && failed.is_none() {
+            match batches.try_recv() {
+                Ok(Ok(more)) => batch.join(more),
+                Ok(Err(failure)) => failed = Some(failure),
+                Err(_) => break,
             }
         }
         match ledger.append(&batch.transitions, options.durability.sync()) {
@@ -186,6 +199,12 @@ pub(super) fn append_lines(global: &Global, run: &RunId, options: &Options) -> R
                 return Err(failure);
             }
         }
+    }
+    if let Some(failure) = failed {
+        return Err(failure);
+    }
+    if let Err(panic) = reader.join() {
+        std::panic::resume_unwind(panic);
     }
     if refused > 0 {
         return Err(recording::refused(refused));
@@ -207,12 +226,18 @@ impl Batch {
         self.bytes < BATCH_BYTES && self.answers.len() < BATCH_LINES
     }
 
-    fn take(&mut self, line: Vec<u8>, read: impl FnOnce(&[u8]) -> Result<Transition, String>) {
+    fn join(&mut self, more: Batch) {
+        self.transitions.extend(more.transitions);
+        self.answers.extend(more.answers);
+        self.bytes += more.bytes;
+    }
+
+    fn take(&mut self, line: &[u8], read: impl FnOnce(&[u8]) -> Result<Transition, String>) {
         if line.iter().all(u8::is_ascii_whitespace) {
             return;
         }
         self.bytes += line.len();
-        match read(&line) {
+        match read(line) {
             Ok(transition) => {
                 self.transitions.push(transition);
                 self.answers.push(None);
@@ -284,30 +309,46 @@ fn push_error(text: &mut Vec<u8>, reason: &str) {
     text.push(b'\n');
 }
 
-/// Reads standard input in a thread of its own, so that what has arrived while the disk was
-/// busy goes into one batch.
-fn read_lines() -> Receiver<Result<Vec<u8>, Failure>> {
-    let (sender, receiver) = sync_channel(BATCH_LINES);
-    std::thread::spawn(move || {
-        let mut input = io::stdin().lock();
-        loop {
-            match read_line(&mut input) {
-                Ok(None) => return,
-                Ok(Some(line)) => {
-                    if sender.send(Ok(line)).is_err() {
-                        return;
+/// Reads standard input in a thread of its own, which also checks and scrubs: meanwhile what is
+/// ready is hashed and written, and what arrives while the disk is busy goes into one batch.
+fn read_batches(
+    scrubber: Scrubber,
+    run: RunId,
+    durability: Durability,
+) -> (Receiver<Result<Batch, Failure>>, JoinHandle<()>) {
+    let (sender, receiver) = sync_channel(BATCHES);
+    let thread = std::thread::spawn(move || {
+        let mut input = BufReader::with_capacity(PIECE, io::stdin().lock());
+        let mut goes_on = true;
+        while goes_on {
+            let mut batch = Batch::default();
+            let mut failed = None;
+            goes_on = loop {
+                match read_line(&mut input) {
+                    Ok(Some(line)) => batch.take(&line, |line| transition_line(&scrubber, &run, line)),
+                    Ok(None) => break false,
+                    Err(error) => {
+                        let message = format!("can't read standard input: {error}");
+                        failed = Some(Failure { exit: Exit::Io, message });
+                        break false;
                     }
                 }
-                Err(error) => {
-                    let message = format!("can't read standard input: {error}");
-                    // The other end is gone only if recording ended.
-                    drop(sender.send(Err(Failure { exit: Exit::Io, message })));
+                // Nothing that is here waits for what is not.
+                let has_more = memchr::memchr(b'\n', input.buffer()).is_some();
+                if durability == Durability::Entry || !has_more || !batch.has_room() {
+                    break true;
+                }
+            };
+            let batch = (!batch.answers.is_empty()).then_some(Ok(batch));
+            for found in batch.into_iter().chain(failed.map(Err)) {
+                // The other end is gone only if recording ended.
+                if sender.send(found).is_err() {
                     return;
                 }
             }
         }
     });
-    receiver
+    (receiver, thread)
 }
 
 fn kind(name: &str) -> Kind {
