@@ -12,8 +12,6 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
-use sha1_checked::{CollisionResult, Digest as _, Sha1};
-
 use crate::hash::{eight_digits, nibble};
 
 /// How many bytes an id has.
@@ -129,16 +127,36 @@ pub enum Found {
 }
 
 /// The SHA-1 of a message that is the concatenation of `parts`.
+#[cfg(not(all(any(target_arch = "x86", target_arch = "x86_64"), not(target_feature = "sse2"))))]
 pub(super) fn sha1(parts: &[&[u8]]) -> Result<[u8; ID_LEN], Collision> {
-    let mut hasher = Sha1::new();
+    let mut hasher = sha1dc::Hasher::new();
     for part in parts {
         hasher.update(part);
     }
-    match hasher.try_finalize() {
-        CollisionResult::Ok(hash) => Ok(hash.into()),
-        CollisionResult::Mitigated(_) | CollisionResult::Collision(_) => Err(Collision),
+    hasher.finalize().map(Into::into).map_err(|_| Collision)
+}
+
+/// The same where there are no vector registers, and in tests.
+#[cfg(any(test, all(any(target_arch = "x86", target_arch = "x86_64"), not(target_feature = "sse2"))))]
+mod portable {
+    use sha1_checked::{CollisionResult, Digest as _, Sha1};
+
+    use super::{Collision, ID_LEN};
+
+    pub(in super::super) fn sha1(parts: &[&[u8]]) -> Result<[u8; ID_LEN], Collision> {
+        let mut hasher = Sha1::new();
+        for part in parts {
+            hasher.update(part);
+        }
+        match hasher.try_finalize() {
+            CollisionResult::Ok(hash) => Ok(hash.into()),
+            CollisionResult::Mitigated(_) | CollisionResult::Collision(_) => Err(Collision),
+        }
     }
 }
+
+#[cfg(all(any(target_arch = "x86", target_arch = "x86_64"), not(target_feature = "sse2")))]
+pub(super) use portable::sha1;
 
 #[cfg(test)]
 mod tests {
@@ -177,6 +195,16 @@ mod tests {
             .collect();
         assert_eq!(bytes.len(), 320);
         assert_eq!(sha1(&[&bytes]), Err(Collision));
+        assert_eq!(portable::sha1(&[&bytes]), Err(Collision));
         assert!(sha1(&[&bytes[..319]]).is_ok());
+    }
+
+    #[test]
+    fn both_libraries_give_the_same_hashes() {
+        let bytes: Vec<u8> = (0..2000u32).flat_map(|n| n.wrapping_mul(2_654_435_761).to_le_bytes()).collect();
+        for length in (0..300).chain([4095, 4096, 8000]) {
+            let (first, second) = bytes[..length].split_at(length / 3);
+            assert_eq!(sha1(&[first, second]), portable::sha1(&[&bytes[..length]]), "{length}");
+        }
     }
 }
