@@ -6,7 +6,7 @@ use waybill_verifier::audit::Anchored as Mirror;
 use waybill_verifier::hash::Digest;
 use waybill_verifier::id::RunId;
 
-use super::{Anchor, Error, Standing, anchored, local, standing, walk_local};
+use super::{Anchor, Error, Standing, anchored, both, standing, walk_local};
 use crate::audit;
 use crate::clock::Moment;
 use crate::git::{self, Store, anchor_ref};
@@ -68,11 +68,8 @@ fn try_anchor(
     run: &RunId,
     now: Moment,
 ) -> Result<Anchored, Error> {
-    let there = anchored(store, run)?;
-    let ours = match local(project, run)? {
-        Some(ours) => ours.chain,
-        None => return Err(crate::log::Error::Absent(run.clone()).into()),
-    };
+    let (ours, there) = both(project, store, run)?;
+    let ours = ours.ok_or_else(|| crate::log::Error::Absent(run.clone()))?.chain;
     let mut same = false;
     if let Some(there) = &there {
         match standing(run, None, &ours, &there.chain)? {

@@ -317,6 +317,23 @@ pub fn anchored(store: &Store, run: &RunId) -> Result<Option<Anchor>, Error> {
     }
 }
 
+/// A run's ledger and its anchor here, read and verified at the same time; `None` for what is not
+/// there.
+///
+/// # Errors
+///
+/// As [`anchored`], else as [`local`].
+pub fn both(project: &Project, store: &Store, run: &RunId) -> Result<(Option<Local>, Option<Anchor>), Error> {
+    // The ref first: an anchor that somebody makes meanwhile would be ahead of a ledger read before.
+    let Some(commit) = store.reference(&anchor_ref(run))? else { return Ok((local(project, run)?, None)) };
+    std::thread::scope(|scope| {
+        let ours = scope.spawn(|| local(project, run));
+        let there = read_anchor(store, run, commit, None);
+        let ours = ours.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        there.and_then(|there| Ok((ours?, Some(there))))
+    })
+}
+
 /// How many entries the anchor here says that it has, and its head: read, not verified.
 ///
 /// # Errors

@@ -12,7 +12,7 @@ use waybill_verifier::json::{self, Object, Value};
 use waybill_verifier::ledger::State;
 
 use super::fetch::{Materialized, materialize};
-use super::{Anchor, Chain, Error, Standing, anchored, local, standing};
+use super::{Anchor, Chain, Error, Standing, both, local, standing};
 use crate::durable::{self, Sync};
 use crate::git::Store;
 use crate::lock::Wait;
@@ -63,8 +63,11 @@ pub enum Resumed {
 ///
 /// If there is neither ledger nor anchor, one of them does not hold, or they diverged.
 pub fn project(project: &Project, store: Option<&Store>, run: &RunId) -> Result<Projection, Error> {
-    let anchor = store.map(|store| anchored(store, run)).transpose()?.flatten();
-    let ours = local(project, run)?.filter(|ours| !ours.chain.stamps.is_empty() || ours.torn.is_some());
+    let (ours, anchor) = match store {
+        Some(store) => both(project, store, run)?,
+        None => (local(project, run)?, None),
+    };
+    let ours = ours.filter(|ours| !ours.chain.stamps.is_empty() || ours.torn.is_some());
     let (chain, materialized, anchor) = match (ours, anchor) {
         (None, None) => return Err(crate::log::Error::Absent(run.clone()).into()),
         (None, Some(anchor)) => (anchor.chain.clone(), Materialized::Created, Some(anchor)),
