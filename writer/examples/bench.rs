@@ -1,6 +1,6 @@
 //! `make bench`: rates and sizes from one run, as ratios that travel between machines.
 //!
-//! `bench [--entries N] [--big-gb N] [--only-verify] [--reference PYTHON DRIVER]`
+//! `bench [--entries N] [--big-gb N] [--only PART] [--reference PYTHON DRIVER]`
 #![allow(missing_docs, clippy::unwrap_used, clippy::print_stdout, clippy::as_conversions, reason = "a bench")]
 
 use std::fs::{self, File};
@@ -28,15 +28,20 @@ fn main() {
     let bytes = write_ledger(&ledger, options.entries);
     let per_row = bytes / options.entries;
     println!("ledger: {} entries, {:.0} MB, {per_row} bytes a row", options.entries, bytes as f64 / 1e6);
-    verify_rates(&ledger, &options);
-    if options.only_verify {
-        return;
+    let folder = folder.path();
+    let parts: [(&str, &dyn Fn()); 6] = [
+        ("verify", &|| verify_rates(&ledger, &options)),
+        ("append", &|| append_rates(folder, &options)),
+        ("start", &|| start_time(folder, &options)),
+        ("supervisors", &|| supervisors(folder, &options)),
+        ("anchor", &|| anchor_times(folder, &ledger, &options)),
+        ("memory", &|| peak_memory(folder, &options)),
+    ];
+    for (name, measure) in parts {
+        if options.only.as_deref().is_none_or(|only| only == name) {
+            measure();
+        }
     }
-    append_rates(folder.path(), &options);
-    start_time(folder.path(), &options);
-    supervisors(folder.path(), &options);
-    anchor_times(folder.path(), &ledger, &options);
-    peak_memory(folder.path(), &options);
 }
 
 struct Options {
@@ -45,7 +50,7 @@ struct Options {
     folder: PathBuf,
     reference: Option<(String, String)>,
     binary: PathBuf,
-    only_verify: bool,
+    only: Option<String>,
 }
 
 impl Options {
@@ -55,7 +60,7 @@ impl Options {
             big_gb: 2,
             folder: std::env::temp_dir(),
             reference: None,
-            only_verify: false,
+            only: None,
             binary: std::env::current_exe().unwrap().ancestors().nth(2).unwrap().join("waybill"),
         };
         let mut arguments = std::env::args().skip(1);
@@ -64,7 +69,7 @@ impl Options {
             match name.as_str() {
                 "--entries" => options.entries = next().unwrap().parse().unwrap(),
                 "--big-gb" => options.big_gb = next().unwrap().parse().unwrap(),
-                "--only-verify" => options.only_verify = true,
+                "--only" => options.only = next(),
                 "--folder" => options.folder = next().unwrap().into(),
                 "--reference" => options.reference = Some((next().unwrap(), next().unwrap())),
                 other => panic!("unknown option {other}"),
@@ -260,7 +265,7 @@ fn reference_seconds(python: &str, driver: &str, path: &Path) -> f64 {
 }
 
 /// How many entries are appended one by one, each synced.
-const SYNCED: u32 = 400;
+const SYNCED: u32 = 1000;
 
 fn append_rates(folder: &Path, options: &Options) {
     let row = [b'x'; 500];

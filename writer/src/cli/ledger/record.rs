@@ -16,6 +16,7 @@ use super::super::recording::{
     transition_line,
 };
 use super::put_line;
+use crate::durable::Sync;
 use crate::log::{Ledger, Missing, Recorded, Transition};
 use crate::redact::Scrubber;
 
@@ -169,7 +170,8 @@ pub(super) fn append_lines(global: &Global, run: &RunId, options: &Options) -> R
     }
     let scrubber = options.scrubber()?;
     let mut ledger = open_started(global, run, options)?;
-    let (batches, reader) = read_batches(scrubber, run.clone(), options.durability);
+    let (batches, reader) = read_batches(scrubber, run.clone());
+    let (together, sync) = (options.durability != Durability::Entry, options.durability.sync());
     let mut refused: u64 = 0;
     let mut acknowledge = Acknowledge { listening: true };
     let mut failed = None;
@@ -181,22 +183,19 @@ pub(super) fn append_lines(global: &Global, run: &RunId, options: &Options) -> R
                 break;
             }
         };
-        while options.durability != Durability::Entry && batch.has_room() && failed.is_none() {
+        while together && batch.has_room() && failed.is_none() {
             match batches.try_recv() {
                 Ok(Ok(more)) => batch.join(more),
                 Ok(Err(failure)) => failed = Some(failure),
                 Err(_) => break,
             }
         }
-        match ledger.append(&batch.transitions, options.durability.sync()) {
-            Ok(recorded) => {
-                refused += batch.refused();
-                acknowledge.all(&batch, &recorded)?;
-            }
-            Err(error) => {
-                let failure = Failure::from(error);
-                acknowledge.none(&batch, &failure)?;
-                return Err(failure);
+        refused += batch.refused();
+        if together {
+            acknowledge.recorded(&mut ledger, &batch, sync)?;
+        } else {
+            for one in batch.one_by_one() {
+                acknowledge.recorded(&mut ledger, &one, sync)?;
             }
         }
     }
@@ -224,6 +223,16 @@ struct Batch {
 impl Batch {
     fn has_room(&self) -> bool {
         self.bytes < BATCH_BYTES && self.answers.len() < BATCH_LINES
+    }
+
+    /// Each line by itself.
+    fn one_by_one(self) -> impl Iterator<Item = Batch> {
+        let mut transitions = self.transitions.into_iter();
+        self.answers.into_iter().map(move |answer| Batch {
+            transitions: transitions.by_ref().take(usize::from(answer.is_none())).collect(),
+            answers: vec![answer],
+            bytes: 0,
+        })
     }
 
     fn join(&mut self, more: Batch) {
@@ -257,6 +266,18 @@ struct Acknowledge {
 }
 
 impl Acknowledge {
+    /// Records a batch, and answers each of its lines.
+    fn recorded(&mut self, ledger: &mut Ledger, batch: &Batch, sync: Sync) -> Result<(), Failure> {
+        match ledger.append(&batch.transitions, sync) {
+            Ok(recorded) => self.all(batch, &recorded),
+            Err(error) => {
+                let failure = Failure::from(error);
+                self.none(batch, &failure)?;
+                Err(failure)
+            }
+        }
+    }
+
     fn all(&mut self, batch: &Batch, recorded: &[Recorded]) -> Result<(), Failure> {
         let mut recorded = recorded.iter();
         let mut text = Vec::new();
@@ -311,11 +332,7 @@ fn push_error(text: &mut Vec<u8>, reason: &str) {
 
 /// Reads standard input in a thread of its own, which also checks and scrubs: meanwhile what is
 /// ready is hashed and written, and what arrives while the disk is busy goes into one batch.
-fn read_batches(
-    scrubber: Scrubber,
-    run: RunId,
-    durability: Durability,
-) -> (Receiver<Result<Batch, Failure>>, JoinHandle<()>) {
+fn read_batches(scrubber: Scrubber, run: RunId) -> (Receiver<Result<Batch, Failure>>, JoinHandle<()>) {
     let (sender, receiver) = sync_channel(BATCHES);
     let thread = std::thread::spawn(move || {
         let mut input = BufReader::with_capacity(PIECE, io::stdin().lock());
@@ -335,7 +352,7 @@ fn read_batches(
                 }
                 // Nothing that is here waits for what is not.
                 let has_more = memchr::memchr(b'\n', input.buffer()).is_some();
-                if durability == Durability::Entry || !has_more || !batch.has_room() {
+                if !has_more || !batch.has_room() {
                     break true;
                 }
             };
