@@ -260,6 +260,43 @@ fn a_write_or_sync_that_fails_records_nothing_and_says_so() {
 }
 
 #[test]
+fn lines_that_were_read_before_a_read_fails_are_recorded_and_answered() {
+    for durability in ["entry", "group"] {
+        let (project, _) = recorded(3);
+        let lines = project.path().join("lines.jsonl");
+        std::fs::write(&lines, "{\"kind\":\"task.started\",\"task_id\":\"t\"}\n".repeat(3)).unwrap();
+        let said: Said = waybill(project.path())
+            .env("LD_PRELOAD", failing_calls())
+            .env("FAIL_READ", "lines.jsonl")
+            .args(["ledger", "append", RUN, "--stdin", "--durability", durability])
+            .stdin(std::fs::File::open(&lines).unwrap())
+            .output()
+            .unwrap()
+            .into();
+        assert_eq!(said.code, Some(74), "{durability}: {said:?}");
+        assert!(said.err.contains("can't read standard input"), "{durability}: {said:?}");
+        assert_eq!(said.out.matches("entry_hash").count(), 3, "{durability}: {said:?}");
+        assert_eq!(hashes(&project.bytes()).len(), 6, "{durability}");
+        assert_eq!(project.report().verdict(), "consistent");
+    }
+}
+
+#[test]
+fn a_line_that_is_refused_costs_nothing_on_the_disk() {
+    let (project, before) = recorded(3);
+    let mut child = waybill(project.path());
+    let lines = project.path().join("lines.jsonl");
+    std::fs::write(&lines, "{\"kind\":\"Not one\"}\nno JSON\n").unwrap();
+    child.env("LD_PRELOAD", failing_calls()).env("FAIL_SYNC", "000000.jsonl");
+    child.args(["ledger", "append", RUN, "--stdin"]).stdin(std::fs::File::open(&lines).unwrap());
+    let said: Said = child.output().unwrap().into();
+    assert_eq!(said.code, Some(64), "{said:?}");
+    assert_eq!(said.out.matches("\"error\"").count(), 2, "{said:?}");
+    assert!(said.err.contains("2 lines were refused"), "{said:?}");
+    assert_eq!(hashes(&project.bytes()), before);
+}
+
+#[test]
 fn what_could_not_even_be_taken_back_is_said_and_recovered_on_the_next_open() {
     let (project, before) = recorded(3);
     let mut child = waybill(project.path());

@@ -382,6 +382,27 @@ fn every_bundle_by_itself_gives_what_strict_says() {
 }
 
 #[test]
+fn a_day_of_an_audit_log_that_is_called_something_else_is_not_passed_over() {
+    let home = Home::new();
+    let audit = vectors().join("audit/ok-archived/audit");
+    for (file, name) in [
+        ("2026-11-28.jsonl", "day.txt"),
+        ("2026-11-28.jsonl", "2026-11-28"),
+        ("archive/2026-11-27.jsonl.gz", "evidence.tar"),
+        ("archive/2026-11-27.jsonl.gz", "day"),
+    ] {
+        let path = home.home.path().join(name);
+        fs::copy(audit.join(file), &path).unwrap();
+        for path in [&path, home.home.path()] {
+            let said = verify(&home, path, &[]);
+            assert_eq!(said.0["exit_code"], 2, "{name}: {said:?}");
+            assert!(said.0["summary"].as_str().unwrap().contains("undated_file"), "{name}: {said:?}");
+        }
+        fs::remove_file(path).unwrap();
+    }
+}
+
+#[test]
 fn an_anchors_tree_checked_out_as_files_is_checked_as_one() {
     let home = recorded();
     let tree = home.home.path().join("tree");

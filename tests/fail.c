@@ -1,5 +1,6 @@
 /* Makes calls on files whose name ends with a given text fail, as a full or dying disk does:
  * FAIL_SYNC=name: fdatasync gives EIO; FAIL_WRITE=name: write gives ENOSPC;
+ * FAIL_READ=name: all reads but the first give EIO;
  * FAIL_SHORT_WRITE=name: the first write takes half, the next gives ENOSPC;
  * FAIL_TRUNCATE=1: ftruncate gives EIO. */
 #define _GNU_SOURCE
@@ -40,6 +41,14 @@ ssize_t write(int fd, const void *bytes, size_t count) {
         errno = ENOSPC;
         return -1;
     }
+    return real(fd, bytes, count);
+}
+
+ssize_t read(int fd, void *bytes, size_t count) {
+    static ssize_t (*real)(int, void *, size_t);
+    static int reads;
+    if (!real) real = (ssize_t (*)(int, void *, size_t))dlsym(RTLD_NEXT, "read");
+    if (is_named(fd, "FAIL_READ") && reads++ > 0) { errno = EIO; return -1; }
     return real(fd, bytes, count);
 }
 

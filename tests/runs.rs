@@ -751,10 +751,15 @@ fn a_command_is_started_on_a_ledger_that_comes_from_an_anchor() {
             assert!(said.err.contains("is closed in its ledger"), "{said:?}");
             assert_eq!(decision.0, "ended deliberately");
         } else {
-            assert!(said.err.contains("knows 12 entries, the ledger here has 7 entries"), "{said:?}");
+            assert!(said.err.contains("claims 12 entries, the ledger here has 7 entries"), "{said:?}");
             assert_eq!((decision.0.as_str(), said.err.contains(&decision.1)), ("no resume point", true));
         }
         assert_eq!(first.entries("r"), ledger, "{what}: nothing is added");
+        // The advice leads somewhere.
+        first.ok(["ledger", "verify", "r", "--anchored"]);
+        first.ok(["ledger", "resume", "r"]);
+        assert_eq!(first.entries("r"), after, "{what}");
+        first.decided("r", "ended deliberately");
     }
 }
 

@@ -1,4 +1,4 @@
-//! Looking for a few bytes in many.
+//! Looking for a few bytes in many, and holding bytes against others.
 
 /// Where a part first stands. It is looked for place by place: what serves longer parts better
 /// (`memmem`, `str::find`) is 10 KB of code, and here the parts are words.

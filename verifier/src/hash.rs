@@ -50,7 +50,7 @@ impl Digest {
     pub fn from_hex(text: &[u8]) -> Option<Digest> {
         let text: &[u8; HEX_LEN] = text.try_into().ok()?;
         let mut bytes = [0; 32];
-        // Looked at all together in the end: a replay reads a hash of every row.
+        // Looked at all together in the end: comparing chains reads a hash of every row.
         let mut all = 0;
         for (byte, pair) in bytes.iter_mut().zip(text.as_chunks::<2>().0) {
             let [high, low] = pair.map(|digit| NIBBLES[usize::from(digit)]);

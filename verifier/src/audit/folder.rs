@@ -64,6 +64,14 @@ pub struct Folder<'a> {
 /// locks, and what was set aside.
 #[must_use]
 pub fn arrange<'a>(names: impl IntoIterator<Item = &'a str>) -> Folder<'a> {
+    let is_meant_as_one =
+        |name: &&str| name.ends_with(".jsonl") || (name.starts_with("archive/") && name.ends_with(".gz"));
+    arrange_days(names.into_iter().filter(is_meant_as_one))
+}
+
+/// As [`arrange`], of files that are days by what is in them: one whose name says nothing of the
+/// kind is not passed over.
+pub(crate) fn arrange_days<'a>(names: impl IntoIterator<Item = &'a str>) -> Folder<'a> {
     arrange_all(&mut names.into_iter())
 }
 
@@ -72,7 +80,7 @@ fn arrange_all<'a>(names: &mut dyn Iterator<Item = &'a str>) -> Folder<'a> {
     for name in names {
         if let Some(day) = DayFile::of(name) {
             folder.days.push(day);
-        } else if name.ends_with(".jsonl") || (name.starts_with("archive/") && name.ends_with(".gz")) {
+        } else {
             folder.faults.push(FileFault {
                 name: name.to_string(),
                 fault: "undated_file",

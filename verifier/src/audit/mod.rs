@@ -35,6 +35,7 @@ mod mirror;
 mod verify;
 
 pub use event::{Draft, Event, Query, Scheme, next};
+pub(crate) use folder::arrange_days;
 pub use folder::{DayFile, FileFault, Folder, MAX_DAY, arrange};
 pub use log::{Log, Mend, Outcome, Start, TagsChecked};
 pub use mirror::{Anchored, Escalated};

@@ -14,7 +14,7 @@ use super::project::{self, folder, folder_name};
 use super::session::{Archive, Session};
 use super::tar::TarError;
 use crate::anchor::{self, bundle};
-use crate::audit::{self, Log, Start, arrange};
+use crate::audit::{self, Log, Start, arrange_days};
 use crate::chain::{LastLine, Place, Walk};
 use crate::compare::{Comparison, Stamp, compare};
 use crate::find::has;
@@ -400,7 +400,7 @@ impl<'a> Composer<'a> {
     fn audit_logs(&mut self) {
         for (root, days) in &self.logs() {
             let start = self.audit_start(root, days);
-            let arranged = arrange(days.names());
+            let arranged = arrange_days(days.names());
             let mut log =
                 Log::new(self.session.key.as_ref(), start, AuditIndex::default()).in_folder(&arranged);
             for day in &arranged.days {
@@ -429,7 +429,7 @@ impl<'a> Composer<'a> {
             None if project.is_some() || self.session.options.folder => return Start::Genesis,
             None => {}
         }
-        let arranged = arrange(days.names());
+        let arranged = arrange_days(days.names());
         let first = arranged.days.first().and_then(|day| {
             let row = first_row(days.get(day.name)?, day.archived())?;
             let row = json::parse(&row).ok()?;

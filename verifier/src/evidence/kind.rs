@@ -1,4 +1,5 @@
-//! Tells by content what a piece of evidence is.
+//! Tells what a piece of evidence is: by its content, unless its name or place is that of a part of
+//! something.
 
 use super::{manifest, project, tar};
 use crate::anchor::META_NAME;

@@ -123,11 +123,11 @@ pub fn resume(
     let before = self::project(project, store, run)?;
     let is_nothing =
         |projection: &Projection| projection.state.run_closed || projection.state.frontier().next().is_none();
-    if is_nothing(&before) {
-        return Ok(Resumed::Nothing(before));
-    }
     if let (Some(store), Some(anchor)) = (store, &before.anchor) {
         materialize(project, store, run, anchor, &waiting)?;
+    }
+    if is_nothing(&before) {
+        return Ok(Resumed::Nothing(before));
     }
     let mut ledger = Ledger::open(project, run, Missing::Refuse, wait, &waiting)?;
     // Under the lock the ledger may hold more than before, or another lineage may be anchored.

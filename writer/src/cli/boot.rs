@@ -71,8 +71,8 @@ enum Kind {
 
 const RESUME_HELP: &str = "\
 A line a run says what is done with it, and why. A run goes on if nothing of it is alive, it did not end
-on purpose, no question of it is open, and its ledger holds up to its resume point; at most three times
-until it ends on purpose. Runs are started one after the other, each detached. Ending the sweep ends no
+on purpose, no question of it is open, its ledger holds up to its resume point, and its anchor, if it has
+one here, has no other entries; at most three times until it ends on purpose. Runs are started one after the other, each detached. Ending the sweep ends no
 run.
 
 Exit codes: 0 done, 1 a run could not be started (the others were), 74 I/O, 75 another sweep is at work";

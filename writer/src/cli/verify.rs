@@ -41,7 +41,8 @@ Exit codes: 0 holds, 1 absent, 2 failed, 3 diverged; 64 wrong arguments, 74 I/O"
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER)]
 pub(super) struct Args {
-    /// A run of this project, or files: what each is, is told by its content
+    /// A run of this project, or files: what each is, is told by its content, unless its name is that of
+    /// a part of something (chunk-000000.jsonl, LEDGER.json)
     #[arg(required = true, value_name = "RUN|PATH")]
     subjects: Vec<String>,
     #[command(flatten)]

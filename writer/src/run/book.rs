@@ -169,8 +169,8 @@ pub fn find(
         let has = counted(state.entries, "entry");
         let line = if entries > state.entries {
             format!(
-                "the anchor of run {run} knows {}, the ledger here has {has}: the run went on elsewhere; \
-                 'waybill ledger resume {run}' takes the rest over, 'waybill ledger diff {run}' shows both",
+                "the anchor of run {run} claims {}, the ledger here has {has}: the run went on elsewhere; \
+                 'waybill ledger verify {run} --anchored' checks that, 'waybill ledger resume {run}' takes the rest over",
                 counted(entries, "entry")
             )
         } else {

@@ -20,7 +20,7 @@ use crate::durable::Sync;
 use crate::log::{Ledger, Missing, Recorded, Transition};
 use crate::redact::Scrubber;
 
-/// How much input one write and one sync may take.
+/// From how much input on one write and one sync take no more of it.
 const BATCH_BYTES: usize = 4 << 20;
 const BATCH_LINES: usize = 8192;
 
@@ -268,6 +268,9 @@ struct Acknowledge {
 impl Acknowledge {
     /// Records a batch, and answers each of its lines.
     fn recorded(&mut self, ledger: &mut Ledger, batch: &Batch, sync: Sync) -> Result<(), Failure> {
+        if batch.transitions.is_empty() {
+            return self.all(batch, &[]);
+        }
         match ledger.append(&batch.transitions, sync) {
             Ok(recorded) => self.all(batch, &recorded),
             Err(error) => {
