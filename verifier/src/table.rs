@@ -13,13 +13,25 @@ use core::fmt;
 pub struct Table<V> {
     places: BTreeMap<String, usize>,
     values: Vec<V>,
+    recent: Recent,
 }
 
 impl<V> Table<V> {
     /// An empty table.
     #[must_use]
     pub const fn new() -> Table<V> {
-        Table { places: BTreeMap::new(), values: Vec::new() }
+        Table { places: BTreeMap::new(), values: Vec::new(), recent: Recent(Vec::new()) }
+    }
+
+    /// The value of a name that comes again and again: mostly one comparison finds it. If it is
+    /// not there yet, it is `first`.
+    pub fn again(&mut self, name: &str, first: V) -> &mut V {
+        let next = self.values.len();
+        let place = self.recent.place(&mut self.places, name, next);
+        if place == next {
+            self.values.push(first);
+        }
+        &mut self.values[place]
     }
 
     /// Sets a value, and gives back the one that the name had.
@@ -99,6 +111,35 @@ impl<'a, V> Iterator for Iter<'a, V> {
     fn next(&mut self) -> Option<(&'a str, &'a V)> {
         let (name, place) = self.places.next()?;
         Some((name, &self.values[*place]))
+    }
+}
+
+/// The places of names that were asked for lately, each in the slot that its last bytes choose.
+///
+/// Who chooses names so that they share a slot makes this as slow as the map is, and not slower.
+#[derive(Clone, Default)]
+struct Recent(Vec<(String, usize)>);
+
+impl Recent {
+    const SLOTS: usize = 1024;
+
+    /// The place of a name; if it has none, it gets the next one.
+    fn place(&mut self, places: &mut BTreeMap<String, usize>, name: &str, next: usize) -> usize {
+        if self.0.is_empty() {
+            self.0.resize(Recent::SLOTS, (String::new(), usize::MAX));
+        }
+        let mut end = [0; 8];
+        for (byte, of_name) in end.iter_mut().zip(name.bytes().rev()) {
+            *byte = of_name;
+        }
+        let mixed = u64::from_le_bytes(end).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 54;
+        let slot = &mut self.0[usize::try_from(mixed).unwrap_or(0)];
+        if slot.1 == usize::MAX || slot.0 != name {
+            slot.0.clear();
+            slot.0.push_str(name);
+            slot.1 = place(places, name, next).unwrap_or(next);
+        }
+        slot.1
     }
 }
 
@@ -198,5 +239,34 @@ mod tests {
         assert_eq!(table, expected.into_iter().rev().collect());
         assert_eq!((table.get("e"), table.len(), table["a"]), (None, 4, 3));
         assert!(table.into_iter().eq(expected.map(|(name, value)| (name.to_string(), value))));
+    }
+
+    #[test]
+    fn names_that_come_again_have_the_value_that_they_had() {
+        // More names than slots, names that share one, and all lengths around a slot's last bytes.
+        let names: Vec<String> = (0..3000)
+            .map(|n| alloc::format!("task-{n}"))
+            .chain((0..40).map(|n| alloc::format!("{n}-the-same-end")))
+            .chain((0..20).map(|length| "x".repeat(length)))
+            .collect();
+        let (mut table, mut plain) = (Table::new(), BTreeMap::new());
+        for round in 0..4_usize {
+            for (index, name) in names.iter().enumerate().filter(|(index, _)| index % 3 != round) {
+                *table.again(name, index) += round;
+                *plain.entry(name.as_str()).or_insert(index) += round;
+                if index % 7 == 0 {
+                    let other = alloc::format!("{name}.{round}");
+                    table.insert(&other, index);
+                    *table.again(&other, 0) += 1;
+                    assert_eq!(table.get(&other), Some(&(index + 1)));
+                }
+            }
+            let ours = table.iter().filter(|(name, _)| plain.contains_key(name));
+            assert!(
+                ours.map(|(name, value)| (name, *value))
+                    .eq(plain.iter().map(|(name, value)| (*name, *value)))
+            );
+        }
+        assert_eq!(table.clone(), table);
     }
 }

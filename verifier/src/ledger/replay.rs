@@ -112,17 +112,10 @@ impl State {
                 None => self.unknown_kinds += 1,
                 Some(state) => {
                     let started = u64::from(kind == "task.started");
-                    match self.tasks.get_mut(row.task_id) {
-                        Some(task) => {
-                            task.state = state;
-                            task.attempts += started;
-                            task.last_seq = seq;
-                        }
-                        None => {
-                            let task = Task { state, attempts: started, last_seq: seq };
-                            self.tasks.insert(row.task_id, task);
-                        }
-                    }
+                    let task = self.tasks.again(row.task_id, Task { state, attempts: 0, last_seq: seq });
+                    task.state = state;
+                    task.attempts += started;
+                    task.last_seq = seq;
                 }
             },
         }
