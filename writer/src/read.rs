@@ -7,9 +7,14 @@ use std::os::unix::fs::FileExt;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread;
 
-use waybill_verifier::chain::{LastLine, MAX_LINE, Outcome, Rows, Walk};
+use waybill_verifier::chain::{LastLine, MAX_LINE, Outcome, Place, Rows, Walk};
 use waybill_verifier::hash::Digest;
-use waybill_verifier::ledger::{Ignore, LedgerRows};
+use waybill_verifier::id::RunId;
+use waybill_verifier::ledger::{Ignore, LedgerRows, Row};
+
+use crate::durable;
+use crate::lock::Lock;
+use crate::project::Project;
 
 /// How much is read at once.
 const PIECE: usize = 256 << 10;
@@ -42,6 +47,25 @@ pub fn walk<R: Rows>(file: &File, size: u64, rows: R, last_line: LastLine) -> io
     let mut walk = Walk::new(rows);
     push_range(&mut walk, file, 0, size)?;
     Ok(walk.finish(last_line))
+}
+
+/// Walks a run's ledger, without waiting for its writer; `None` if there is none.
+///
+/// # Errors
+///
+/// If it can't be read.
+pub fn walk_run<F: FnMut(&Row<'_>, Place)>(
+    project: &Project,
+    run: &RunId,
+    rows: LedgerRows<F>,
+) -> Result<Option<Outcome<LedgerRows<F>>>, durable::Error> {
+    durable::refuse_links(project.root(), &project.ledger_folder(run))?;
+    // The lock is looked at first: a writer that ends in between leaves settled bytes.
+    let last_line = Lock::last_line(&project.ledger_lock(run));
+    let path = project.ledger(run);
+    let Some(file) = durable::open_if_there(&path)? else { return Ok(None) };
+    let walked = size(&file).and_then(|size| walk(&file, size, rows, last_line));
+    walked.map(Some).map_err(|source| durable::Error::new("can't read", &path, source))
 }
 
 /// Walks the first `size` bytes of a ledger on up to `threads` threads; the outcome is that of

@@ -25,7 +25,6 @@ use waybill_verifier::report::{Report, Verdict, counted};
 use crate::audit;
 use crate::durable;
 use crate::git::{self, Store, anchor_ref};
-use crate::lock::Lock;
 use crate::log::{self, recover};
 use crate::project::Project;
 use crate::read;
@@ -244,14 +243,8 @@ pub fn walk_local(
     run: &RunId,
     visit: impl FnMut(&Row<'_>, Place),
 ) -> Result<Option<Option<Recovery>>, Error> {
-    durable::refuse_links(project.root(), &project.ledger_folder(run))?;
-    let last_line = Lock::last_line(&project.ledger_lock(run));
-    let path = project.ledger(run);
-    let Some(file) = durable::open_if_there(&path)? else { return Ok(None) };
-    let unreadable = |source| durable::Error::new("can't read", &path, source);
-    let size = read::size(&file).map_err(unreadable)?;
-    let outcome =
-        read::walk(&file, size, LedgerRows::new(Some(run), visit), last_line).map_err(unreadable)?;
+    let rows = LedgerRows::new(Some(run), visit);
+    let Some(outcome) = read::walk_run(project, run, rows)? else { return Ok(None) };
     recover::plan(run, &outcome)?;
     Ok(Some(outcome.recovery))
 }

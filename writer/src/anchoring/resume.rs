@@ -120,12 +120,9 @@ pub fn resume(
     wait: Wait,
     waiting: impl Fn(&str),
 ) -> Result<Resumed, Error> {
-    let before = self::project(project, store, run)?;
+    let before = prepare(project, store, run, &waiting)?;
     let is_nothing =
         |projection: &Projection| projection.state.run_closed || projection.state.frontier().next().is_none();
-    if let (Some(store), Some(anchor)) = (store, &before.anchor) {
-        materialize(project, store, run, anchor, &waiting)?;
-    }
     if is_nothing(&before) {
         return Ok(Resumed::Nothing(before));
     }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use waybill_verifier::chain::{FaultKind, LastLine, Unseen};
+use waybill_verifier::chain::{FaultKind, Unseen};
 use waybill_verifier::hash::Digest;
 use waybill_verifier::id::{Kind, RunId, TaskId};
 use waybill_verifier::journal::Profile;
@@ -12,9 +12,9 @@ use waybill_verifier::report::counted;
 
 use super::Error;
 use crate::anchoring;
-use crate::durable::{self, Sync, open_regular};
+use crate::durable::{self, Sync};
 use crate::journal::{self, Journal};
-use crate::lock::{Lock, LockError, Wait};
+use crate::lock::{LockError, Wait};
 use crate::log::{self, Ledger, Missing, Recorded, Transition};
 use crate::project::Project;
 use crate::registry::ResumePoint;
@@ -191,21 +191,10 @@ pub fn find(
 type Walked = (State, bool, Vec<(u64, Digest)>);
 
 fn walk(project: &Project, run: &RunId, known: &[(u64, Digest)]) -> Result<Option<Walked>, durable::Error> {
-    durable::refuse_links(project.root(), &project.ledger_folder(run))?;
-    let held = Lock::is_held(&project.ledger_lock(run));
-    let path = project.ledger(run);
-    let file = match open_regular(&path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(error),
-    };
-    let unreadable = |source| durable::Error::new("can't read", &path, source);
-    let size = read::size(&file).map_err(unreadable)?;
     let mut state = State::default();
-    let last_line = if held { LastLine::InFlight } else { LastLine::Settled };
     let rows = LedgerRows::new(Some(run), |row: &Row<'_>, _| state.apply(row))
         .looking_for(known.iter().map(|(_, head)| *head));
-    let outcome = read::walk(&file, size, rows, last_line).map_err(unreadable)?;
+    let Some(outcome) = read::walk_run(project, run, rows)? else { return Ok(None) };
     let is_there = |(entries, head): &&(u64, Digest)| {
         outcome.rows.found(*head).is_some_and(|place| place.entry + 1 == *entries)
     };
