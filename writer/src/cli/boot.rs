@@ -6,7 +6,7 @@ use std::process::{Command as Process, Stdio};
 use std::time::Duration;
 
 use clap::{Subcommand, ValueEnum};
-use waybill_verifier::json::{self, Object, Value};
+use waybill_verifier::json::{Object, Value};
 
 use super::Global;
 use super::exit::{Exit, Failure};
@@ -72,8 +72,8 @@ enum Kind {
 const RESUME_HELP: &str = "\
 A line a run says what is done with it, and why. A run goes on if nothing of it is alive, it did not end
 on purpose, no question of it is open, its ledger holds up to its resume point, and its anchor, if it has
-one here, has no other entries; at most three times until it ends on purpose. Runs are started one after the other, each detached. Ending the sweep ends no
-run.
+one here, has no other entries; at most three times until it ends on purpose. Runs are started one after
+the other, each detached. Ending the sweep ends no run.
 
 Exit codes: 0 done, 1 a run could not be started (the others were), 74 I/O, 75 another sweep is at work";
 
@@ -120,9 +120,9 @@ fn text(line: &Line) -> String {
 }
 
 fn show(global: &Global, lines: &[Line], dry_run: bool) -> Result<Exit, Failure> {
-    let text: Vec<u8> = match global.form() {
-        Form::Quiet => Vec::new(),
-        Form::Text => lines.iter().map(text).collect::<String>().into_bytes(),
+    match global.form() {
+        Form::Quiet => {}
+        Form::Text => super::put(lines.iter().map(text).collect::<String>().as_bytes())?,
         Form::Json => {
             let list = lines.iter().map(|Line { run, decision, reason }| {
                 Value::from(Object::of([
@@ -132,13 +132,9 @@ fn show(global: &Global, lines: &[Line], dry_run: bool) -> Result<Exit, Failure>
                 ]))
             });
             let list = Value::from(list.collect::<Vec<_>>());
-            let document = Object::of([("dry_run", Value::from(dry_run)), ("decisions", list)]);
-            let mut text = json::ascii_indented(&Value::from(document));
-            text.push(b'\n');
-            text
+            super::put_document(Object::of([("dry_run", Value::from(dry_run)), ("decisions", list)]))?;
         }
-    };
-    super::put(&text)?;
+    }
     Ok(Exit::Done)
 }
 

@@ -106,7 +106,8 @@ This resume starts a recorded command again; 'ledger resume' only records and si
 -- CMD' starts a command on a ledger that is here.
 
 Exit codes: 0 started, 1 no such run, 2 it can't be resumed (it ended deliberately, it still runs, or its
-ledger does not hold, or its anchor says that it went on elsewhere), 74 I/O, 126, 127 its command can't be started";
+ledger does not hold, or its anchor says that it went on elsewhere), 74 I/O, 126, 127 its command can't
+be started";
 
 pub(super) fn run(global: &Global, command: &Command) -> Result<Exit, Failure> {
     let registry = global.registry()?;

@@ -7,8 +7,6 @@ mod text;
 use std::io::IsTerminal;
 use std::time::Duration;
 
-use waybill_verifier::json;
-
 use super::Global;
 use super::exit::{Exit, Failure};
 use super::out::{self, Form};
@@ -45,11 +43,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let view = gather.look()?;
     match global.form() {
         Form::Quiet => {}
-        Form::Json => {
-            let mut text = json::ascii_indented(&view.document());
-            text.push(b'\n');
-            super::put(&text)?;
-        }
+        Form::Json => super::put_document(view.document())?,
         Form::Text => super::put(text::of(&view, out::width()).as_bytes())?,
     }
     Ok(Exit::Done)

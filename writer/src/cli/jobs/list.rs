@@ -1,6 +1,6 @@
 //! `waybill jobs list`.
 
-use waybill_verifier::json::{self, Object, Value};
+use waybill_verifier::json::{Object, Value};
 
 use super::super::Global;
 use super::super::exit::{Exit, Failure};
@@ -111,9 +111,7 @@ pub(super) fn run(global: &Global, registry: &Registry, all: bool) -> Result<Exi
                     ("reason", Value::from(reason.as_str())),
                 ]))
             }));
-            let mut text = json::ascii_indented(&Value::from(Object::of([("runs", Value::from(runs))])));
-            text.push(b'\n');
-            super::super::put(&text)?;
+            super::super::put_document(Object::of([("runs", Value::from(runs))]))?;
         }
         Form::Text if looks.is_empty() && damaged.is_empty() => {
             super::super::put(b"no runs are recorded on this machine: 'waybill run -- CMD' starts one\n")?;

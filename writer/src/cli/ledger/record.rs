@@ -174,21 +174,10 @@ pub(super) fn append_lines(global: &Global, run: &RunId, options: &Options) -> R
     let (together, sync) = (options.durability != Durability::Entry, options.durability.sync());
     let mut refused: u64 = 0;
     let mut acknowledge = Acknowledge { listening: true };
-    let mut failed = None;
-    while let Ok(first) = batches.recv() {
-        let mut batch = match first {
-            Ok(batch) => batch,
-            Err(failure) => {
-                failed = Some(failure);
-                break;
-            }
-        };
-        while together && batch.has_room() && failed.is_none() {
-            match batches.try_recv() {
-                Ok(Ok(more)) => batch.join(more),
-                Ok(Err(failure)) => failed = Some(failure),
-                Err(_) => break,
-            }
+    while let Ok(mut batch) = batches.recv() {
+        while together && batch.has_room() {
+            let Ok(more) = batches.try_recv() else { break };
+            batch.join(more);
         }
         refused += batch.refused();
         if together {
@@ -199,12 +188,8 @@ pub(super) fn append_lines(global: &Global, run: &RunId, options: &Options) -> R
             }
         }
     }
-    if let Some(failure) = failed {
-        return Err(failure);
-    }
-    if let Err(panic) = reader.join() {
-        std::panic::resume_unwind(panic);
-    }
+    // It has ended: nothing sends any more.
+    reader.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
     if refused > 0 {
         return Err(recording::refused(refused));
     }
@@ -334,37 +319,37 @@ fn push_error(text: &mut Vec<u8>, reason: &str) {
 }
 
 /// Reads standard input in a thread of its own, which also checks and scrubs: meanwhile what is
-/// ready is hashed and written, and what arrives while the disk is busy goes into one batch.
-fn read_batches(scrubber: Scrubber, run: RunId) -> (Receiver<Result<Batch, Failure>>, JoinHandle<()>) {
+/// ready is hashed and written, and what arrives while the disk is busy goes into one batch. How
+/// the input ended is what the thread gives.
+fn read_batches(scrubber: Scrubber, run: RunId) -> (Receiver<Batch>, JoinHandle<Result<(), Failure>>) {
     let (sender, receiver) = sync_channel(BATCHES);
     let thread = std::thread::spawn(move || {
         let mut input = BufReader::with_capacity(PIECE, io::stdin().lock());
-        let mut goes_on = true;
-        while goes_on {
-            let mut batch = Batch::default();
-            let mut failed = None;
-            goes_on = loop {
-                match read_line(&mut input) {
-                    Ok(Some(line)) => batch.take(&line, |line| transition_line(&scrubber, &run, line)),
-                    Ok(None) => break false,
-                    Err(error) => {
-                        let message = format!("can't read standard input: {error}");
-                        failed = Some(Failure { exit: Exit::Io, message });
-                        break false;
-                    }
+        let mut batch = Batch::default();
+        loop {
+            let line = read_line(&mut input);
+            let ended = match line {
+                Ok(Some(line)) => {
+                    batch.take(&line, |line| transition_line(&scrubber, &run, line));
+                    None
                 }
-                // Nothing that is here waits for what is not.
-                let has_more = memchr::memchr(b'\n', input.buffer()).is_some();
-                if !has_more || !batch.has_room() {
-                    break true;
+                Ok(None) => Some(Ok(())),
+                Err(error) => {
+                    let message = format!("can't read standard input: {error}");
+                    Some(Err(Failure { exit: Exit::Io, message }))
                 }
             };
-            let batch = (!batch.answers.is_empty()).then_some(Ok(batch));
-            for found in batch.into_iter().chain(failed.map(Err)) {
-                // The other end is gone only if recording ended.
-                if sender.send(found).is_err() {
-                    return;
-                }
+            // Nothing that is here waits for what is not.
+            let has_more = memchr::memchr(b'\n', input.buffer()).is_some();
+            if ended.is_none() && has_more && batch.has_room() {
+                continue;
+            }
+            // The other end is gone only if recording ended.
+            let is_gone = !batch.answers.is_empty() && sender.send(std::mem::take(&mut batch)).is_err();
+            match ended {
+                Some(ended) => return ended,
+                None if is_gone => return Ok(()),
+                None => {}
             }
         }
     });
