@@ -2,11 +2,10 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::process::Command;
 
 use serde_json::Value;
 
-use crate::help::{Home, RUN};
+use crate::help::{Home, RUN, git};
 
 const PUBLIC: &str = ".sdd/identity/escalation-identity-public.pem";
 
@@ -17,8 +16,7 @@ fn document(home: &Home) -> Value {
 /// A run that is recorded in a repository.
 fn in_a_repository() -> Home {
     let home = Home::new();
-    let init = Command::new("git").current_dir(home.path()).args(["init", "-q"]).status().unwrap();
-    assert!(init.success());
+    git(home.path(), &["init", "-q"]);
     home.ok(["ledger", "open", RUN]);
     home
 }

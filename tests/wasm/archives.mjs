@@ -17,13 +17,6 @@ export function archives(scratch, each, add) {
     mkdirSync(dirname(to), { recursive: true });
     cpSync(from, to, { recursive: true });
   };
-  // What export does not take alone: the whole project, as tar packs it.
-  const packed = (project, to) => {
-    const tar = join(home, to);
-    mkdirSync(dirname(tar), { recursive: true });
-    run('tar', ['--sort=name', '--mtime=@0', '--owner=0', '--group=0', '--format=ustar', '-cf', tar, '-C', project, '.sdd'], home);
-    return tar;
-  };
 
   each('ledger', (folder, name, { run_id: id = 'goal-42', strict: { exit } }) => {
     const project = made(name);
@@ -33,7 +26,7 @@ export function archives(scratch, each, add) {
   each('step-journal', (folder, name, { strict: { exit } }) => {
     const project = made(name);
     put(join(folder, '000000.jsonl'), join(project, '.sdd/runtime/journal/agent-1/000000.jsonl'));
-    add(`${name}, packed`, [packed(project, `${name}.tar`)], {}, { exit });
+    add(`${name}, packed`, [packed(project, join(home, `${name}.tar`))], {}, { exit });
   });
   each('anchor', (folder, name, { ref, run_id: id, strict: { exit } }) => {
     const project = made(name);
@@ -68,7 +61,7 @@ export function archives(scratch, each, add) {
   each('audit', (folder, name) => {
     const project = made(name);
     put(join(folder, 'audit'), join(project, '.sdd/audit'));
-    add(`${name}, packed`, [packed(project, `${name}.tar`)], {}, { key: true });
+    add(`${name}, packed`, [packed(project, join(home, `${name}.tar`))], {}, { key: true });
   });
   damaged(join(home, 'receipt/ok-audit-mirrored.tar'), home, add);
   loose(join(home, 'loose'), add);
@@ -78,6 +71,13 @@ export function archives(scratch, each, add) {
 export function exported(project, tar, name = receiptOf(project)) {
   mkdirSync(dirname(tar), { recursive: true });
   run(waybill(), ['evidence', 'export', name, '--output', tar, '--quiet', '--workdir', project], dirname(tar));
+  return tar;
+}
+
+/** Packs a whole project to `tar`, as tar does it: what export does not take alone. */
+export function packed(project, tar) {
+  mkdirSync(dirname(tar), { recursive: true });
+  run('tar', ['--sort=name', '--mtime=@0', '--owner=0', '--group=0', '--format=ustar', '-cf', tar, '-C', project, '.sdd'], project);
   return tar;
 }
 

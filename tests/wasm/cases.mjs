@@ -5,7 +5,7 @@ import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
-import { archives } from './archives.mjs';
+import { archives, packed } from './archives.mjs';
 import { Chain, root } from './load.mjs';
 
 export const vectors = join(root, 'tests/vectors');
@@ -101,9 +101,7 @@ function made(scratch, add) {
   file('project/.sdd/identity/escalation-identity-key.pem', '-----BEGIN PRIVATE KEY-----\n');
   file('project/src/main.rs', 'fn main() {}\n');
   add('a whole project', [project], {}, { key: true });
-  const archive = join(scratch, 'evidence.tar');
-  const packed = spawnSync('tar', ['--sort=name', '--mtime=@0', '--owner=0', '--group=0', '--format=ustar', '-cf', archive, '-C', project, '.sdd']);
-  if (packed.status === 0) add('an archive', [archive], {}, { key: true });
+  add('an archive', [packed(project, join(scratch, 'evidence.tar'))], {}, { key: true });
 }
 
 /** Two ledgers of one run that part at entry 6: their paths. */

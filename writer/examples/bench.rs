@@ -150,13 +150,16 @@ fn best(times: usize, mut work: impl FnMut()) -> Duration {
     (0..times).map(|_| timed(&mut work)).min().unwrap()
 }
 
-/// The best of each work, all done in turns: what slows this machine down for a while then slows
-/// them all.
-fn best_in_turns<const N: usize>(rounds: usize, mut works: [&mut dyn FnMut(); N]) -> [Duration; N] {
+/// The best of what each work says that it took, all done in turns: what slows this machine down for
+/// a while then slows them all.
+fn best_in_turns<const N: usize>(
+    rounds: usize,
+    mut works: [&mut dyn FnMut() -> Duration; N],
+) -> [Duration; N] {
     let mut best = [Duration::MAX; N];
     for _ in 0..rounds {
         for (best, work) in best.iter_mut().zip(&mut works) {
-            *best = timed(work).min(*best);
+            *best = work().min(*best);
         }
     }
     best
@@ -173,25 +176,20 @@ fn verify_rates(path: &Path, options: &Options) {
     });
     read::walk(&file, size, rows, LastLine::Settled).unwrap();
     let count = ends.len() as f64;
+    let bare = || {
+        let mut from = 0;
+        for &end in &ends {
+            black_box(Digest::of(&preimages[from..end]));
+            from = end;
+        }
+    };
     let verify = |threads| {
         let rows = LedgerRows::unvisited(None);
         let outcome = read::walk_ledger(&file, size, rows, LastLine::Settled, threads).unwrap();
         assert_eq!((outcome.end.entry, outcome.fault_count), (options.entries, 0));
     };
-    let [bare, one, two] = best_in_turns(
-        8,
-        [
-            &mut || {
-                let mut from = 0;
-                for &end in &ends {
-                    black_box(Digest::of(&preimages[from..end]));
-                    from = end;
-                }
-            },
-            &mut || verify(1),
-            &mut || verify(2),
-        ],
-    );
+    let [bare, one, two] =
+        best_in_turns(8, [&mut || timed(bare), &mut || timed(|| verify(1)), &mut || timed(|| verify(2))]);
     let rate = |time: Duration| count / time.as_secs_f64();
     println!(
         "bare SHA-256 of the preimages   {:>10.0} rows/s  ({:.0} bytes each)",
@@ -291,18 +289,14 @@ fn append_rates(folder: &Path, options: &Options) {
         })
     };
     let few = transitions(SYNCED);
-    let (mut bare, mut entry) = (Duration::MAX, Duration::MAX);
-    for _ in 0..5 {
-        let work = || {
-            let mut file = File::create(&bare_file).unwrap();
-            for _ in 0..SYNCED {
-                file.write_all(&row).unwrap();
-                file.sync_data().unwrap();
-            }
-        };
-        bare = bare.min(timed(work));
-        entry = entry.min(append("entry", &few));
-    }
+    let bare = || {
+        let mut file = File::create(&bare_file).unwrap();
+        for _ in 0..SYNCED {
+            file.write_all(&row).unwrap();
+            file.sync_data().unwrap();
+        }
+    };
+    let [bare, entry] = best_in_turns(5, [&mut || timed(bare), &mut || append("entry", &few)]);
     let rate = |count: u32, took: Duration| f64::from(count) / took.as_secs_f64();
     println!("bare write + fdatasync          {:>10.0} a second", rate(SYNCED, bare));
     let say = |durability: &str, rate: f64, beside: &str| {
